@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The UDP socket on ASRP-PORT: standalone messages in, with the address they were sent to. (Answers leave through PacketSender,
+// since RS and RX reuse the QS's header, and NA and NC need a chosen source address: C31.)
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "asrp/base/address.hpp"
+#include "asrp/base/result.hpp"
+#include "io/error.hpp"
+
+namespace asrp::io {
+
+struct ReceivedMessage {
+  Endpoint from;
+  Endpoint to;
+  Octets octets;  // valid until the next receive()
+};
+
+class MessageSocket {
+ public:
+  virtual ~MessageSocket() = default;
+  [[nodiscard]] virtual int descriptor() const = 0;
+  /// The next burst (recvmmsg) without blocking.
+  virtual std::span<const ReceivedMessage> receive() = 0;
+  /// Addresses whose host answered "port unreachable" to what was sent from ASRP-PORT since the last call; from the raw ICMP
+  /// path.
+  virtual std::span<const IpAddress> unreachable_peers() = 0;
+};
+
+/// Binds [::]:port and 0.0.0.0:port, IPv4 alone where IPv6 is off.
+Result<std::unique_ptr<MessageSocket>, IoError> open_message_socket(std::uint16_t port);
+
+}  // namespace asrp::io

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Sends whole IP packets through raw sockets, both families, a burst in few system calls (sendmmsg).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "asrp/base/bytes.hpp"
+#include "asrp/base/result.hpp"
+#include "io/error.hpp"
+
+namespace asrp::io {
+
+class PacketSender {
+ public:
+  virtual ~PacketSender() = default;
+  /// Stages a packet; `mark` is the SO_MARK that it carries (0 none). The octets must stay valid until flush(). A packet enters
+  /// at OUTPUT; the kernel routes it by its own destination, after translation.
+  virtual void stage(Octets packet, std::uint32_t mark) = 0;
+  virtual void flush() = 0;
+  struct Statistics {
+    std::uint64_t sent = 0, too_big = 0, failed = 0, last_errno = 0;
+  };
+  [[nodiscard]] virtual Statistics statistics() const = 0;
+};
+
+/// `marks`: every mark that stage() will be given gets its own socket pair. IPv6 is left out, and counted, on a host without it
+/// (C36).
+Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_list<std::uint32_t> marks);
+
+}  // namespace asrp::io

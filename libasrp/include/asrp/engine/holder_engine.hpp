@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The backup holder of the draft, PSV mode, sans IO. Takes NS out of packets, stores, answers QS, pushes PS.
+//
+// One ordinary story: a SYN with an inline NS comes in. on_packet(inbound) validates, looks for conflicts, stores; flush()
+// commits the store, and only then is the stripped packet's verdict in the outbox (decision 15). The SYN/ACK passes
+// on_packet(outbound) and gets a PS if configured. A QS comes in by on_message() and is answered with RS or RX.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "asrp/base/bytes.hpp"
+#include "asrp/base/random.hpp"
+#include "asrp/base/time.hpp"
+#include "asrp/engine/counters.hpp"
+#include "asrp/engine/event.hpp"
+#include "asrp/engine/flow_table.hpp"
+#include "asrp/engine/holder_counters.hpp"
+#include "asrp/engine/holder_options.hpp"
+#include "asrp/engine/output.hpp"
+#include "asrp/session/record_store.hpp"
+
+namespace asrp::engine {
+
+/// What the host knows of a local session.
+enum class LocalState : std::uint8_t { none, live, time_wait };
+
+/// The host's sockets (TCP) and tracked flows (UDP).
+class LocalSessions {
+ public:
+  virtual ~LocalSessions() = default;
+  /// State of each; `sessions` are ST2 tuples: peer is the source, this host the destination. Batched: one system call per
+  /// burst.
+  virtual void look_up(std::span<const Tuple> sessions, std::span<LocalState> states) = 0;
+};
+
+enum class Direction : std::uint8_t { inbound, outbound };
+
+class HolderEngine final {
+ public:
+  /// All references must outlive the engine. Loads nothing: call load() before the first packet.
+  HolderEngine(HolderOptions options, session::RecordStore& store, LocalSessions& sessions, Paths& paths, RandomSource& random,
+               EventSink& events);
+  ~HolderEngine();
+
+  /// Builds the index from the store, and drops what has no local session any more (decision 15). Until it returned true the
+  /// engine answers nothing. Call once.
+  bool load(TimePoint now);
+
+  // Inputs. Time never goes backwards. Not thread-safe.
+
+  /// One queued packet; gets exactly one verdict by the next flush(). `packet` must stay valid until then.
+  void on_packet(TimePoint now, PacketId id, Direction direction, Octets packet);
+  /// A datagram to ASRP-PORT of this host.
+  void on_message(TimePoint now, const Endpoint& from, const Endpoint& to, Octets message);
+  /// A socket or a tracked UDP flow ended: an occasion to look (decisions 18, 19). `session` as ST2: peer, then this host.
+  /// Ports or addresses that the notice lacks are 0.
+  void on_session_end(TimePoint now, const Tuple& session);
+  /// Notices were lost (ENOBUFS): look at all.
+  void on_notices_lost(TimePoint now);
+  void on_timeout(TimePoint now);
+  void reconfigure(TimePoint now, HolderOptions options);
+  /// The host's addresses now.
+  void on_local_addresses(std::span<const IpAddress> addresses);
+  /// Ends the burst: commits the store, then decides verdicts and answers.
+  void flush(TimePoint now);
+
+  Outbox& outbox();
+  [[nodiscard]] std::optional<TimePoint> next_timeout() const;
+  [[nodiscard]] const Counters<HolderCounter>& counters() const;
+  [[nodiscard]] const HolderOptions& options() const;
+  struct Gauges {
+    std::size_t backups, embryonic, index_octets;
+  };
+  [[nodiscard]] Gauges gauges() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace asrp::engine

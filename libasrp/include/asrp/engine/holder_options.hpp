@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Everything that a HolderEngine can be told, with the defaults and their reasons.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "asrp/base/address.hpp"
+#include "asrp/base/limits.hpp"
+#include "asrp/base/time.hpp"
+#include "asrp/base/tuple.hpp"
+#include "asrp/packet/carriage.hpp"
+
+namespace asrp::engine {
+
+enum class Push : std::uint8_t { automatic, always, never };  // PS, decision 22
+enum class OnFull : std::uint8_t { pass, drop };              // decision 15
+
+/// An address prefix, for lists of nodes that may send standalone messages.
+struct Prefix {
+  IpAddress address;
+  std::uint8_t length = 32;
+  [[nodiscard]] bool contains(const IpAddress& a) const;
+};
+
+/// A local port of an application behind the cluster.
+struct LocalService {
+  Protocol protocol = Protocol::tcp;
+  std::uint16_t port = 0;
+  Push push = Push::automatic;
+  Duration udp_linger = std::chrono::seconds(300);  // after conntrack's DESTROY (decision 19); 10 s suits DNS
+};
+
+struct HolderOptions {
+  std::vector<IpAddress> local_ips;  // empty: every address of the host; the driver tells by on_local_addresses()
+  std::uint16_t port = kDefaultPort;
+  packet::Marker marker;
+  std::vector<Prefix> nodes;  // who may send standalone messages
+  std::vector<LocalService> services;
+  OnFull on_full = OnFull::pass;
+  std::size_t max_backups = 4'000'000;
+  std::size_t max_embryonic = 262'144;  // bounded part of the store (decision 18)
+  Duration embryonic_life = std::chrono::seconds(75);
+  Duration time_wait_recheck = std::chrono::seconds(60);
+};
+
+}  // namespace asrp::engine

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The network node of the draft, PSV mode, as a function of its inputs: no socket, no clock, no thread, no callback into it.
+//
+// One ordinary story: a TCP SYN arrives at a node (Tap::first). on_packet() chooses server and mapping, prepares a flow and the
+// NS. flush() installs all flows of the burst, and for each that is there puts the accept with the NS inserted into the outbox.
+// A mid-stream segment without session (Tap::stray) is kept, its original dropped, QS go out; the RS comes in by on_message();
+// flush() installs the flow and the kept packet is sent (OutputKind::send_flow). docs/architecture.md tells the others.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "asrp/base/bytes.hpp"
+#include "asrp/base/random.hpp"
+#include "asrp/base/time.hpp"
+#include "asrp/engine/counters.hpp"
+#include "asrp/engine/event.hpp"
+#include "asrp/engine/flow_table.hpp"
+#include "asrp/engine/node_counters.hpp"
+#include "asrp/engine/node_options.hpp"
+#include "asrp/engine/output.hpp"
+
+namespace asrp::engine {
+
+/// Where the kernel took the packet from; the node's rules have one queue for each.
+enum class Tap : std::uint8_t {
+  first,  // raw PREROUTING: a SYN to a service; conntrack has not seen it: accept goes on with it
+  stray,  // mangle PREROUTING, conntrack NEW or INVALID: an untranslated conntrack is attached; only drop and send_flow are
+          // right
+  known,  // mangle PREROUTING, a known session's packet with an ASRP option, or whose entry is marked `waiting`
+};
+
+class NodeEngine final {
+ public:
+  /// `flows`, `paths`, `random` and `events` must outlive the engine.
+  NodeEngine(NodeOptions options, FlowTable& flows, Paths& paths, RandomSource& random, EventSink& events);
+  ~NodeEngine();
+
+  // Inputs. Time never goes backwards. Not thread-safe.
+
+  /// One queued packet; gets exactly one verdict in the outbox by the next flush(). `packet` must stay valid until then.
+  void on_packet(TimePoint now, PacketId id, Tap tap, Octets packet);
+  /// A datagram to ASRP-PORT of one of our addresses.
+  void on_message(TimePoint now, const Endpoint& from, const IpAddress& to, Octets message);
+  /// ICMP said that nobody listens on ASRP-PORT of `peer`.
+  void on_port_unreachable(TimePoint now, const IpAddress& peer);
+  /// An entry that a dump found with mark `waiting` or `unprotected`: rebuilds what is in flight after a restart, and repeats
+  /// the NS of unprotected sessions (the driver dumps once per NodeTiming::unprotected_interval).
+  void on_marked_flow(TimePoint now, const FlowEntry& entry);
+  /// Whatever is due. Harmless if early.
+  void on_timeout(TimePoint now);
+  /// New options; what is in flight stays unless its service or server is gone.
+  void reconfigure(TimePoint now, NodeOptions options);
+  /// Ends the burst: installs flows, decides verdicts. Call after the inputs of a burst and before reading the outbox.
+  void flush(TimePoint now);
+
+  // Outputs.
+  Outbox& outbox();
+  /// When on_timeout() wants to be called next.
+  [[nodiscard]] std::optional<TimePoint> next_timeout() const;
+
+  [[nodiscard]] const Counters<NodeCounter>& counters() const;
+  [[nodiscard]] const NodeOptions& options() const;
+  /// In flight now: recoveries, held packets, waiting sessions; for gauges and tests.
+  struct Gauges {
+    std::size_t recoveries, held_packets, held_octets, waiting, attempts, holders_gone;
+  };
+  [[nodiscard]] Gauges gauges() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace asrp::engine

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Everything that a NodeEngine can be told, with the defaults and their reasons. No TOML here: asrpd-node/config fills it.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "asrp/base/address.hpp"
+#include "asrp/base/limits.hpp"
+#include "asrp/base/siphash.hpp"
+#include "asrp/base/time.hpp"
+#include "asrp/base/tuple.hpp"
+#include "asrp/packet/carriage.hpp"
+#include "asrp/policy/epoch.hpp"
+
+namespace asrp::engine {
+
+enum class ForwardMode : std::uint8_t { nat, full_nat };
+enum class ExplicitFirst : std::uint8_t { none, any, dns, quic };  // which UDP packets begin a session by themselves
+enum class Routing : std::uint8_t { asymmetric, symmetric };
+enum class NoSession : std::uint8_t { drop, reset };         // TCP, after RX from every candidate
+enum class ConflictHandling : std::uint8_t { query, drop };  // NC with F-CC (4.3.5: local policy)
+enum class BackendState : std::uint8_t { joining, active, disabled };
+enum class HolderPresence : std::uint8_t { yes, probe, no };  // decision 8
+
+struct Backend {
+  std::string id;  // stable name: placement depends on it, never on the order or the address
+  Endpoint address;
+  std::uint32_t weight = 1;
+  BackendState state = BackendState::active;
+  HolderPresence holder = HolderPresence::yes;
+};
+
+struct FullNatRange {
+  std::vector<IpAddress> addresses;  // routed to the cluster as a whole
+  std::uint16_t first_port = 1024;
+  std::uint16_t last_port = 65535;
+};
+
+struct Service {
+  std::string name;
+  Endpoint address;  // what clients talk to
+  Protocol protocol = Protocol::tcp;
+  ForwardMode forward = ForwardMode::nat;
+  FullNatRange full_nat;                               // full_nat only
+  ExplicitFirst explicit_first = ExplicitFirst::none;  // UDP only
+  Routing routing = Routing::asymmetric;
+  NoSession no_session = NoSession::drop;
+  ConflictHandling on_conflict = ConflictHandling::query;
+  bool server_initiated = false;  // nat: forward a backend's packet as it is after RX (decision 2)
+  std::size_t ranks = 2;          // servers of each epoch in the query list: d of decision 11
+  std::vector<Backend> backends;
+  std::vector<policy::Epoch> past_epochs;  // newest first; the current one follows from `backends`
+};
+
+struct CookieKeys {
+  HashKey sign{};
+  std::vector<HashKey> accept;  // besides `sign`: keys of a rotation in progress
+};
+
+struct NodeTiming {
+  std::vector<Duration> query_repeats = {std::chrono::milliseconds(20), std::chrono::milliseconds(60),
+                                         std::chrono::milliseconds(140)};  // after the first QS (decision 12)
+  Duration query_limit = std::chrono::milliseconds(400);
+  Duration silence_grace = std::chrono::milliseconds(50);  // decision 13
+  Duration ns_interval = std::chrono::milliseconds(100);   // at most one NS per session in it (decision 7)
+  int ns_tries = 10;
+  Duration unprotected_interval = std::chrono::seconds(60);
+  Duration attempt_copy = std::chrono::milliseconds(200);  // copy of a full-NAT first packet (decision 6)
+  Duration probe_interval = std::chrono::seconds(2);       // holder liveness (decision 8)
+  int probe_silences = 3;
+  Duration owner_change = std::chrono::minutes(2);  // explicit UDP packets query first (decision 14)
+};
+
+struct NodeLimits {
+  std::size_t held_packets = 65536;  // in all
+  std::size_t held_packets_per_session = 16;
+  std::size_t held_octets = 64u << 20;   // in all
+  std::size_t recoveries = 32768;        // in flight
+  std::size_t waiting_sessions = 65536;  // waiting for NA
+  std::size_t attempts = 32768;          // copies kept for an NC
+};
+
+struct NodeOptions {
+  std::vector<IpAddress> local_ips;   // this node's own, at most one per family: source of QS, Node-Local-IP
+  std::uint16_t port = kDefaultPort;  // ASRP-PORT
+  packet::Marker marker;
+  HashKey placement_key{};
+  CookieKeys cookie_keys;
+  std::vector<Service> services;
+  NodeTiming timing;
+  NodeLimits limits;
+};
+
+}  // namespace asrp::engine
