@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Each libasrp/src/x/y.cpp has tests/unit/x/y_test.cpp, and each such test a source or a public header."""
+import tree
+
+
+def problems(root):
+    found = []
+    sources = root / "libasrp/src"
+    tests = root / "tests/unit"
+    for path in tree.files(root, ("libasrp/src",), {".cpp"}):
+        relative = path.relative_to(sources)
+        test = tests / relative.parent / f"{relative.stem}_test.cpp"
+        if not test.exists():
+            found.append(f"libasrp/src/{relative}: {test.relative_to(root)} is missing")
+        elif "TEST_CASE" not in test.read_text(encoding="utf-8"):
+            found.append(f"{test.relative_to(root)}: has no TEST_CASE")
+    for path in tree.files(root, ("tests/unit",), {".cpp"}):
+        if not path.stem.endswith("_test"):
+            continue
+        relative = path.relative_to(tests)
+        stem = relative.parent / relative.stem.removesuffix("_test")
+        candidates = (sources / f"{stem}.cpp", root / f"libasrp/include/asrp/{stem}.hpp", sources / f"{stem}.hpp")
+        if relative.parts[0] in {"base", "wire", "packet", "session", "policy", "engine"} and not any(c.exists() for c in candidates):
+            found.append(f"{tree.relative(root, path)}: tests nothing by that name in libasrp")
+    return found
