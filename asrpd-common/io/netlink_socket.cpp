@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "io/netlink_socket.hpp"
+
+#include <linux/netlink.h>
+#include <sys/socket.h>
+
+#include <cerrno>
+
+namespace asrp::io {
+
+Result<NetlinkSocket, IoError> NetlinkSocket::open(int protocol, const std::string& what) {
+  UniqueFd descriptor(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol));
+  if (!descriptor) {
+    const int number = errno;
+    const char* advice = number == EPROTONOSUPPORT
+                             ? "this kernel lacks the netlink family (load the module or use another kernel)"
+                             : "check the sandbox of the service: it must allow AF_NETLINK";
+    return Failure{IoError{what, number, advice}};
+  }
+  sockaddr_nl local{};
+  local.nl_family = AF_NETLINK;
+  if (::bind(descriptor.get(), reinterpret_cast<const sockaddr*>(&local), sizeof local) != 0)
+    return Failure{IoError{what, errno, "the netlink socket cannot be bound"}};
+  return NetlinkSocket(std::move(descriptor));
+}
+
+std::size_t NetlinkSocket::set_receive_buffer(std::size_t octets) {
+  // The kernel doubles the value for its own overhead; so that the caller gets what it asked for, ask for as much.
+  const int wanted = static_cast<int>(octets);
+  if (::setsockopt(descriptor(), SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted) != 0)
+    ::setsockopt(descriptor(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
+  int given = 0;
+  socklen_t length = sizeof given;
+  ::getsockopt(descriptor(), SOL_SOCKET, SO_RCVBUF, &given, &length);
+  return static_cast<std::size_t>(given);
+}
+
+bool NetlinkSocket::join(unsigned group) {
+  return ::setsockopt(descriptor(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) == 0;
+}
+
+int NetlinkSocket::send(Octets message) {
+  sockaddr_nl kernel{};
+  kernel.nl_family = AF_NETLINK;
+  for (;;) {
+    const ssize_t sent =
+        ::sendto(descriptor(), message.data(), message.size(), 0, reinterpret_cast<const sockaddr*>(&kernel), sizeof kernel);
+    if (sent >= 0) return 0;
+    if (errno != EINTR) return errno;
+  }
+}
+
+ssize_t NetlinkSocket::receive(MutableOctets buffer, bool wait) {
+  for (;;) {
+    const ssize_t got = ::recv(descriptor(), buffer.data(), buffer.size(), wait ? 0 : MSG_DONTWAIT);
+    if (got >= 0 || errno != EINTR) return got;
+  }
+}
+
+}  // namespace asrp::io
