@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "config/common.hpp"
+
+#include <bit>
+#include <cstdio>
+
+namespace asrp::config {
+
+using runtime::LogFormat;
+using runtime::LogLevel;
+
+void read_on_stop(Reader& reader, OnStop& out) {
+  reader.choice<OnStop>("on_stop", out, {{"keep", OnStop::keep}, {"remove", OnStop::remove}});
+}
+
+std::string_view to_string(OnStop on_stop) { return on_stop == OnStop::keep ? "keep" : "remove"; }
+
+void read_queue(Reader reader, QueueConfig& out, unsigned queues) {
+  reader.integer("base", out.base, 0, 65536 - static_cast<std::int64_t>(queues));
+  reader.integer("length", out.length, 16, 1 << 24);
+  reader.integer("receive_buffer", out.receive_buffer, 1 << 16, std::int64_t{1} << 31);
+  reader.integer("burst", out.burst, 1, 1024);
+  reader.finish();
+}
+
+void write_queue(Writer& writer, const QueueConfig& queue) {
+  writer.table("queue");
+  writer.integer("base", queue.base);
+  writer.integer("length", queue.length);
+  writer.integer("receive_buffer", static_cast<std::int64_t>(queue.receive_buffer));
+  writer.integer("burst", static_cast<std::int64_t>(queue.burst));
+}
+
+void read_option(Reader reader, packet::Marker& out) {
+  reader.integer("tcp_kind", out.tcp_kind, 2, 254);
+  reader.integer("udp_kind", out.udp_kind, 3, 127);
+  reader.integer("exid", out.exid, 0, 65535);
+  // Kinds that the protocols' own options have; a marker of such a kind would be taken for one.
+  if (out.tcp_kind <= 8 || out.tcp_kind == 19 || out.tcp_kind == 29 || out.tcp_kind == 30 || out.tcp_kind == 34)
+    reader.problem("tcp_kind", "found " + std::to_string(out.tcp_kind) + ", the kind of another TCP option; 253 and 254 are for experiments");
+  if (out.udp_kind < 10 || out.udp_kind == 126)
+    reader.problem("udp_kind", "found " + std::to_string(out.udp_kind) + ", the kind of another UDP option; 127 is for experiments");
+  reader.finish();
+}
+
+void write_option(Writer& writer, const packet::Marker& marker) {
+  writer.table("option");
+  writer.integer("tcp_kind", marker.tcp_kind);
+  writer.integer("udp_kind", marker.udp_kind);
+  char exid[16];
+  std::snprintf(exid, sizeof exid, "0x%04x", marker.exid);
+  writer.raw("exid", exid);
+}
+
+void read_log(Reader reader, runtime::LogOptions& out) {
+  reader.choice<LogLevel>("level", out.level,
+                          {{"debug", LogLevel::debug},
+                           {"info", LogLevel::info},
+                           {"warning", LogLevel::warning},
+                           {"error", LogLevel::error}});
+  reader.choice<LogFormat>("format", out.format, {{"text", LogFormat::text}, {"json", LogFormat::json}});
+  reader.text("file", out.file);
+  reader.finish();
+}
+
+void write_log(Writer& writer, const runtime::LogOptions& log) {
+  writer.table("log");
+  writer.text("level", runtime::to_string(log.level));
+  writer.text("format", runtime::to_string(log.format));
+  writer.text("file", log.file);
+}
+
+void read_mark(Reader& reader, std::string_view key, std::uint32_t& out) {
+  std::uint32_t read = out;
+  reader.integer(key, read, 1, 0xffffffff);
+  if (std::has_single_bit(read)) {
+    out = read;
+  } else {
+    char found[16];
+    std::snprintf(found, sizeof found, "0x%x", read);
+    reader.problem(key, std::string("found ") + found + ", allowed is one bit such as 0x10000000");
+  }
+}
+
+void write_mark(Writer& writer, std::string_view key, std::uint32_t value) {
+  char text[16];
+  std::snprintf(text, sizeof text, "0x%08x", value);
+  writer.raw(key, text);
+}
+
+}  // namespace asrp::config

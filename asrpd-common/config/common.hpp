@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The tables that both daemons' configurations have: [queue], [option], [log], and keys of [node] and [holder].
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "asrp/packet/carriage.hpp"
+#include "config/reader.hpp"
+#include "config/writer.hpp"
+#include "runtime/log.hpp"
+
+namespace asrp::config {
+
+enum class OnStop : std::uint8_t { keep, remove };  // what happens to the rules (decision 1)
+
+/// Asks for `on_stop`.
+void read_on_stop(Reader& reader, OnStop& out);
+std::string_view to_string(OnStop on_stop);
+
+struct QueueConfig {
+  std::uint16_t base = 51200;
+  std::uint32_t length = 65536;
+  std::size_t receive_buffer = 32u << 20;
+  std::size_t burst = 64;
+  friend bool operator==(const QueueConfig&, const QueueConfig&) = default;
+};
+
+/// `queues`: how many numbers from `base` on are used.
+void read_queue(Reader reader, QueueConfig& out, unsigned queues);
+void write_queue(Writer& writer, const QueueConfig& queue);
+
+void read_option(Reader reader, packet::Marker& out);
+void write_option(Writer& writer, const packet::Marker& marker);
+
+void read_log(Reader reader, runtime::LogOptions& out);
+void write_log(Writer& writer, const runtime::LogOptions& log);
+
+/// One bit of a packet or connection mark.
+void read_mark(Reader& reader, std::string_view key, std::uint32_t& out);
+void write_mark(Writer& writer, std::string_view key, std::uint32_t value);
+
+}  // namespace asrp::config
