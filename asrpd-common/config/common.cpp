@@ -37,9 +37,11 @@ void read_option(Reader reader, packet::Marker& out) {
   reader.integer("exid", out.exid, 0, 65535);
   // Kinds that the protocols' own options have; a marker of such a kind would be taken for one.
   if (out.tcp_kind <= 8 || out.tcp_kind == 19 || out.tcp_kind == 29 || out.tcp_kind == 30 || out.tcp_kind == 34)
-    reader.problem("tcp_kind", "found " + std::to_string(out.tcp_kind) + ", the kind of another TCP option; 253 and 254 are for experiments");
+    reader.problem("tcp_kind", "found " + std::to_string(out.tcp_kind) +
+                                   ", the kind of another TCP option; 253 and 254 are for experiments");
   if (out.udp_kind < 10 || out.udp_kind == 126)
-    reader.problem("udp_kind", "found " + std::to_string(out.udp_kind) + ", the kind of another UDP option; 127 is for experiments");
+    reader.problem("udp_kind",
+                   "found " + std::to_string(out.udp_kind) + ", the kind of another UDP option; 127 is for experiments");
   reader.finish();
 }
 
@@ -53,11 +55,9 @@ void write_option(Writer& writer, const packet::Marker& marker) {
 }
 
 void read_log(Reader reader, runtime::LogOptions& out) {
-  reader.choice<LogLevel>("level", out.level,
-                          {{"debug", LogLevel::debug},
-                           {"info", LogLevel::info},
-                           {"warning", LogLevel::warning},
-                           {"error", LogLevel::error}});
+  reader.choice<LogLevel>(
+      "level", out.level,
+      {{"debug", LogLevel::debug}, {"info", LogLevel::info}, {"warning", LogLevel::warning}, {"error", LogLevel::error}});
   reader.choice<LogFormat>("format", out.format, {{"text", LogFormat::text}, {"json", LogFormat::json}});
   reader.text("file", out.file);
   reader.finish();

@@ -24,9 +24,9 @@ struct Unit {
   std::string_view name;
   Duration size;
 };
-constexpr Unit kUnits[] = {{"h", std::chrono::hours(1)},          {"min", std::chrono::minutes(1)},
-                           {"s", std::chrono::seconds(1)},        {"ms", std::chrono::milliseconds(1)},
-                           {"us", std::chrono::microseconds(1)},  {"ns", std::chrono::nanoseconds(1)}};
+constexpr Unit kUnits[] = {{"h", std::chrono::hours(1)},         {"min", std::chrono::minutes(1)},
+                           {"s", std::chrono::seconds(1)},       {"ms", std::chrono::milliseconds(1)},
+                           {"us", std::chrono::microseconds(1)}, {"ns", std::chrono::nanoseconds(1)}};
 
 std::string_view why_no_address(std::string_view text) {
   if (text.find('/') != std::string_view::npos) return "; a prefix length has no place here";
@@ -256,8 +256,8 @@ void Reader::endpoint(std::string_view key, Endpoint& out) {
   if (parsed && parsed->port != 0 && parsed->address.unmapped() == parsed->address && !parsed->address.is_unspecified()) {
     out = *parsed;
   } else {
-    problem(key, "found " + found->describe() + ", allowed is " + std::string(kAllowed) +
-                     std::string(why_no_address(found->text)));
+    problem(key,
+            "found " + found->describe() + ", allowed is " + std::string(kAllowed) + std::string(why_no_address(found->text)));
   }
 }
 
@@ -276,7 +276,8 @@ void Reader::secret(const std::string& key, SecretKey& out) {
   const Value* file = ask(file_key, Value::Kind::text, "the name of a file");
   if (here != nullptr && file != nullptr) problem(file_key, "is given besides " + name_of(key) + "; give one of them");
   if (here == nullptr && file == nullptr) {
-    if (!has(key) && !has(file_key)) report(key, value_->line, "is missing; allowed is " + std::string(kAllowed) + ", or " + file_key);
+    if (!has(key) && !has(file_key))
+      report(key, value_->line, "is missing; allowed is " + std::string(kAllowed) + ", or " + file_key);
     return;
   }
   std::string_view reported = key;

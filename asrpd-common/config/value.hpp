@@ -36,8 +36,8 @@ struct Value {
   unsigned line = 0;
   bool boolean = false;
   std::int64_t integer = 0;
-  std::string text;            // text; for `other` what it is ("a date")
-  std::vector<Value> items;    // array
+  std::string text;             // text; for `other` what it is ("a date")
+  std::vector<Value> items;     // array
   std::vector<Member> members;  // table
 
   [[nodiscard]] const Value* find(std::string_view key) const;

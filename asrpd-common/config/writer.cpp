@@ -8,9 +8,7 @@ namespace asrp::config {
 void Writer::table(std::string_view name) { out_ += (out_.empty() ? "[" : "\n[") + std::string(name) + "]\n"; }
 void Writer::item(std::string_view name) { out_ += (out_.empty() ? "[[" : "\n[[") + std::string(name) + "]]\n"; }
 
-void Writer::raw(std::string_view key, std::string_view value) {
-  out_ += std::string(key) + " = " + std::string(value) + "\n";
-}
+void Writer::raw(std::string_view key, std::string_view value) { out_ += std::string(key) + " = " + std::string(value) + "\n"; }
 
 void Writer::text(std::string_view key, std::string_view value) { raw(key, quoted(value)); }
 void Writer::integer(std::string_view key, std::int64_t value) { raw(key, std::to_string(value)); }

@@ -13,7 +13,9 @@ TimePoint monotonic_now() {
   return TimePoint(std::chrono::duration_cast<Duration>(std::chrono::steady_clock::now().time_since_epoch()));
 }
 
-double wall_clock_seconds() { return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count(); }
+double wall_clock_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
 
 SystemRandom::SystemRandom() {
   if (sodium_init() < 0) throw std::runtime_error("libsodium finds no source of random numbers");

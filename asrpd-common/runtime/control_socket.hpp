@@ -21,7 +21,7 @@ class ControlSocket {
   using Handler = std::function<bool(std::string_view command, std::string& members)>;
 
   static constexpr std::size_t kMaxClients = 64;
-  static constexpr std::size_t kMaxRequest = 4096;         // octets of one line
+  static constexpr std::size_t kMaxRequest = 4096;            // octets of one line
   static constexpr std::size_t kMaxQueued = 4 * 1024 * 1024;  // octets that wait for one client
 
   /// Listens at `path`, mode 0660. A stale socket file is replaced; one that a running daemon answers at is an error. `loop`

@@ -78,11 +78,10 @@ void EventLoop::once_writable(int descriptor, Callback on_writable) {
   const auto found = impl_->watched.find(descriptor);
   if (found == impl_->watched.end()) return;
   std::weak_ptr<Watched> weak = found->second;
-  found->second->descriptor.async_wait(
-      asio::posix::stream_descriptor::wait_write,
-      [weak, on_writable = std::move(on_writable)](const boost::system::error_code& error) {
-        if (!error && weak.lock()) on_writable();
-      });
+  found->second->descriptor.async_wait(asio::posix::stream_descriptor::wait_write,
+                                       [weak, on_writable = std::move(on_writable)](const boost::system::error_code& error) {
+                                         if (!error && weak.lock()) on_writable();
+                                       });
 }
 
 void EventLoop::unwatch(int descriptor) {

@@ -25,7 +25,8 @@ struct Sets {
 std::string capability_advice(const std::string& program, bool lacks_net_admin, bool lacks_net_raw) {
   std::string names = lacks_net_admin ? "CAP_NET_ADMIN" : "";
   if (lacks_net_raw) names += names.empty() ? "CAP_NET_RAW" : " and CAP_NET_RAW";
-  return program + " lacks " + names + ": start it as root, by its systemd unit, or with `capsh --caps=cap_net_admin,cap_net_raw+eip`";
+  return program + " lacks " + names +
+         ": start it as root, by its systemd unit, or with `capsh --caps=cap_net_admin,cap_net_raw+eip`";
 }
 
 std::optional<std::string> missing_capabilities(const std::string& program) {
