@@ -52,6 +52,9 @@ class PacketView {
   [[nodiscard]] std::uint8_t ttl() const { return packet_[is_v4() ? 8 : 7]; }
   [[nodiscard]] bool dont_fragment() const { return !is_v4() || (packet_[6] & 0x40) != 0; }
 
+  /// IPv6: an Authentication Header covers the packet, so that nobody may edit it.
+  [[nodiscard]] bool is_authenticated() const { return authenticated_; }
+
   /// Offset of the transport header; everything from there to the end is the IP payload.
   [[nodiscard]] std::size_t transport_offset() const { return transport_; }
   /// Offset of the number of the transport protocol (IPv4 Protocol, or the last Next Header).
@@ -84,6 +87,7 @@ class PacketView {
   std::size_t payload_end_ = 0;
   Family family_ = Family::v4;
   Protocol protocol_ = Protocol::tcp;
+  bool authenticated_ = false;
 };
 
 /// The tuple of the packet that an ICMP error quotes, as that packet was sent. Nothing if `icmp` is no error message
