@@ -25,7 +25,6 @@ Result<NetlinkSocket, IoError> NetlinkSocket::open(int protocol, const std::stri
 }
 
 std::size_t NetlinkSocket::set_receive_buffer(std::size_t octets) {
-  // The kernel doubles the value for its own overhead; so that the caller gets what it asked for, ask for as much.
   const int wanted = static_cast<int>(octets);
   if (::setsockopt(descriptor(), SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof wanted) != 0)
     ::setsockopt(descriptor(), SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
@@ -33,6 +32,12 @@ std::size_t NetlinkSocket::set_receive_buffer(std::size_t octets) {
   socklen_t length = sizeof given;
   ::getsockopt(descriptor(), SOL_SOCKET, SO_RCVBUF, &given, &length);
   return static_cast<std::size_t>(given);
+}
+
+void NetlinkSocket::set_send_buffer(std::size_t octets) {
+  const int wanted = static_cast<int>(octets);
+  if (::setsockopt(descriptor(), SOL_SOCKET, SO_SNDBUFFORCE, &wanted, sizeof wanted) != 0)
+    ::setsockopt(descriptor(), SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted);
 }
 
 bool NetlinkSocket::join(unsigned group) {

@@ -22,6 +22,7 @@ class NetlinkSocket {
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   /// Sets the receive buffer beyond rmem_max where the process may; returns what the kernel gave.
   std::size_t set_receive_buffer(std::size_t octets);
+  void set_send_buffer(std::size_t octets);
   /// Joins a multicast group by its number. False with errno.
   [[nodiscard]] bool join(unsigned group);
   /// Sends to the kernel. Returns 0 or errno; waits where the kernel's buffer is full.

@@ -95,6 +95,9 @@ std::string read_file(const std::string& path) {
 Namespace::Namespace() : before_(present_namespace()) {
   REQUIRE(::unshare(CLONE_NEWNET) == 0);
   own_ = present_namespace();
+  // Tentative addresses cannot ask for neighbours: no IPv6 in the first two seconds otherwise.
+  sysctl("net/ipv6/conf/default/accept_dad", "0");
+  sysctl("net/ipv6/conf/all/accept_dad", "0");
   run("ip link set lo up");
 }
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "io/packet_sender.hpp"
+
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "io/unique_fd.hpp"
+
+namespace asrp::io {
+
+namespace {
+
+constexpr int kSendBuffer = 64 << 20;  // a burst never waits for a device; what is too much is dropped in the kernel's queues
+constexpr std::size_t kIpv4Header = 20;
+constexpr std::size_t kIpv6Header = 40;
+constexpr std::size_t kMostPerCall = 1024;  // UIO_MAXIOV, sendmmsg's own limit
+
+UniqueFd raw_socket(int family, std::uint32_t mark) {
+  UniqueFd descriptor(
+      ::socket(family, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW));  // IPPROTO_RAW: the header is ours, both families
+  if (!descriptor) return descriptor;
+  if (mark != 0 && ::setsockopt(descriptor.get(), SOL_SOCKET, SO_MARK, &mark, sizeof mark) != 0) return {};
+  if (::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDBUFFORCE, &kSendBuffer, sizeof kSendBuffer) != 0)
+    ::setsockopt(descriptor.get(), SOL_SOCKET, SO_SNDBUF, &kSendBuffer, sizeof kSendBuffer);
+  return descriptor;
+}
+
+struct Pair {
+  std::uint32_t mark;
+  UniqueFd v4;
+  UniqueFd v6;
+};
+
+struct Staged {
+  Octets packet;
+  int descriptor;  // -1: no socket of that family
+  sockaddr_in6 address;
+};
+
+class RawSender final : public PacketSender {
+ public:
+  explicit RawSender(std::vector<Pair> pairs) : pairs_(std::move(pairs)) {}
+
+  void stage(Octets packet, std::uint32_t mark) override;
+  void flush() override;
+  Statistics statistics() const override { return statistics_; }
+
+ private:
+  void send_run(std::size_t first, std::size_t last);
+  void count_failure(int error_number) {
+    if (error_number == EMSGSIZE) {
+      ++statistics_.too_big;
+    } else {
+      ++statistics_.failed;
+      statistics_.last_errno = static_cast<std::uint64_t>(error_number);
+    }
+  }
+
+  std::vector<Pair> pairs_;
+  std::vector<Staged> staged_;
+  std::vector<iovec> pieces_;
+  std::vector<mmsghdr> headers_;
+  Statistics statistics_;
+};
+
+// The address is only the route to take; the kernel routes again where it translates the destination.
+bool fill_address(Octets packet, sockaddr_in6& address) {
+  address = {};
+  const unsigned version = packet.empty() ? 0u : packet[0] >> 4;
+  if (version == 4 && packet.size() >= kIpv4Header) {
+    sockaddr_in v4{};
+    v4.sin_family = AF_INET;
+    std::memcpy(&v4.sin_addr, packet.data() + 16, 4);
+    std::memcpy(&address, &v4, sizeof v4);
+    return true;
+  }
+  if (version == 6 && packet.size() >= kIpv6Header) {
+    address.sin6_family = AF_INET6;
+    std::memcpy(&address.sin6_addr, packet.data() + 24, 16);
+    return true;
+  }
+  return false;
+}
+
+void RawSender::stage(Octets packet, std::uint32_t mark) {
+  Staged staged{packet, -1, {}};
+  if (!fill_address(packet, staged.address)) return count_failure(EINVAL);
+  for (const Pair& pair : pairs_) {
+    if (pair.mark != mark) continue;
+    staged.descriptor = staged.address.sin6_family == AF_INET6 ? pair.v6.get() : pair.v4.get();
+    if (staged.descriptor < 0) return count_failure(EAFNOSUPPORT);
+    staged_.push_back(staged);
+    return;
+  }
+  ASRP_ASSERT(false && "a mark that open_raw_sender() was not given");
+}
+
+// In order: a run of packets for one socket is one system call.
+void RawSender::flush() {
+  for (std::size_t first = 0; first < staged_.size();) {
+    std::size_t last = first + 1;
+    while (last < staged_.size() && staged_[last].descriptor == staged_[first].descriptor && last - first < kMostPerCall)
+      ++last;
+    send_run(first, last);
+    first = last;
+  }
+  staged_.clear();
+}
+
+void RawSender::send_run(std::size_t first, std::size_t last) {
+  const std::size_t count = last - first;
+  pieces_.resize(std::max(pieces_.size(), count));
+  headers_.resize(std::max(headers_.size(), count));
+  for (std::size_t i = 0; i < count; ++i) {
+    Staged& s = staged_[first + i];
+    pieces_[i] = {const_cast<std::uint8_t*>(s.packet.data()), s.packet.size()};
+    headers_[i] = {};
+    headers_[i].msg_hdr.msg_name = &s.address;
+    headers_[i].msg_hdr.msg_namelen = s.address.sin6_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
+    headers_[i].msg_hdr.msg_iov = &pieces_[i];
+    headers_[i].msg_hdr.msg_iovlen = 1;
+  }
+  for (std::size_t done = 0; done < count;) {
+    const int sent =
+        ::sendmmsg(staged_[first].descriptor, headers_.data() + done, static_cast<unsigned>(count - done), MSG_DONTWAIT);
+    if (sent > 0) {
+      statistics_.sent += static_cast<std::uint64_t>(sent);
+      done += static_cast<std::size_t>(sent);
+    } else if (errno != EINTR) {
+      count_failure(errno);  // of the packet at `done`; the others have their chance
+      ++done;
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_list<std::uint32_t> marks) {
+  std::vector<Pair> pairs;
+  for (const std::uint32_t mark : marks) {
+    Pair pair{mark, raw_socket(AF_INET, mark), {}};
+    if (!pair.v4)
+      return Failure{IoError{"open a raw IPv4 socket", errno,
+                             "CAP_NET_RAW and CAP_NET_ADMIN are needed, and AF_INET in the sandbox of the service"}};
+    pair.v6 = raw_socket(AF_INET6, mark);
+    if (!pair.v6 && errno != EAFNOSUPPORT)
+      return Failure{IoError{"open a raw IPv6 socket", errno, "AF_INET6 must be allowed in the sandbox of the service"}};
+    pairs.push_back(std::move(pair));
+  }
+  return std::unique_ptr<PacketSender>(std::make_unique<RawSender>(std::move(pairs)));
+}
+
+}  // namespace asrp::io

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include "io/lab.hpp"
+#include "io/packet_sender.hpp"
+
+using namespace asrp;
+using namespace asrp::io;
+using namespace asrp::test;
+
+namespace {
+
+std::unique_ptr<PacketSender> sender(std::initializer_list<std::uint32_t> marks) {
+  auto opened = open_raw_sender(marks);
+  REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : opened.error().to_string()));
+  return std::move(*opened);
+}
+
+}  // namespace
+
+TEST_CASE("packets with foreign sources leave in order, with their mark, in both families") {
+  Lab lab;
+  lab.server.enter();
+  const UniqueFd v4 = udp_socket(at("10.2.0.2:7000"));
+  const UniqueFd v6 = udp_socket(at("[fd02::2]:7000"));
+  lab.node.enter();
+  run("iptables -t mangle -A OUTPUT -m mark --mark 0x40000000/0x40000000 -j DROP");
+  auto out = sender({0x40000000, 0x80000000, 0});
+  std::vector<Buffer> packets;
+  for (std::uint8_t i = 0; i < 100; ++i) {
+    packets.push_back(udp_packet(at("192.0.2.7:1234"), at("10.2.0.2:7000"), Buffer{i}));
+    packets.push_back(udp_packet(at("[2001:db8::7]:1234"), at("[fd02::2]:7000"), Buffer{i}));
+  }
+  const Buffer dropped = udp_packet(at("192.0.2.7:1234"), at("10.2.0.2:7000"), Buffer{0xee});
+  out->stage(dropped, 0x40000000);
+  for (const Buffer& p : packets) out->stage(p, 0x80000000);
+  out->flush();
+  lab.server.enter();
+  Endpoint from;
+  for (std::uint8_t i = 0; i < 100; ++i) {
+    CHECK(receive(v4.get(), &from) == Buffer{i});
+    CHECK(from == at("192.0.2.7:1234"));
+    CHECK(receive(v6.get(), &from) == Buffer{i});
+    CHECK(from == at("[2001:db8::7]:1234"));
+  }
+  CHECK(out->statistics().sent == 200);
+  CHECK(out->statistics().failed == 1);  // the guard's refusal comes back as EPERM
+}
+
+TEST_CASE("what is larger than the route's MTU, has no route or is no packet is counted; the others go") {
+  Lab lab;
+  lab.server.enter();
+  const UniqueFd receiver = udp_socket(at("10.2.0.2:7000"));
+  lab.node.enter();
+  auto out = sender({0});
+  const Buffer large = udp_packet(at("192.0.2.7:1234"), at("10.2.0.2:7000"), Buffer(2000));
+  const Buffer large6 = udp_packet(at("[2001:db8::7]:1234"), at("[fd02::2]:7000"), Buffer(2000));
+  const Buffer nowhere = udp_packet(at("192.0.2.7:1234"), at("198.51.100.1:7000"), Buffer{1});
+  const Buffer good = udp_packet(at("192.0.2.7:1234"), at("10.2.0.2:7000"), Buffer{1, 2});
+  for (const Buffer* p : {&good, &large, &nowhere, &large6, &good}) out->stage(*p, 0);
+  out->stage(Octets(good).first(10), 0);
+  out->stage({}, 0);
+  out->flush();
+  lab.server.enter();
+  CHECK(receive(receiver.get()) == Buffer{1, 2});
+  CHECK(receive(receiver.get()) == Buffer{1, 2});
+  const auto statistics = out->statistics();
+  CHECK(statistics.sent == 2);
+  CHECK(statistics.too_big == 2);
+  CHECK(statistics.failed == 3);
+}
