@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-node/config.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+#include "asrpd-node/config_check.hpp"
+
+namespace asrp::node {
+namespace {
+
+using config::Problems;
+using config::Reader;
+using engine::BackendState;
+using engine::HolderPresence;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr Duration kMinute = std::chrono::minutes(1);
+
+/// Names are used in files, log lines and JSON keys.
+void read_name(Reader& reader, std::string_view key, std::string& out) {
+  if (!reader.require(key)) return;
+  reader.text(key, out);
+  const bool plain = std::all_of(out.begin(), out.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  });
+  if (out.empty() || out.size() > 64 || !plain)
+    reader.problem(key, "found \"" + out + "\", allowed are 1 to 64 letters, digits, '-', '_' and '.'");
+}
+
+void read_node(Reader& reader, NodeConfig& out) {
+  if (reader.require("local_ips")) reader.addresses("local_ips", out.local_ips);
+  reader.integer("port", out.port, 1, 65535);
+  reader.text("state_dir", out.state_dir);
+  reader.text("control_socket", out.control_socket);
+  config::read_on_stop(reader, out.on_stop);
+  reader.finish();
+}
+
+void read_keys(Reader reader, NodeConfig& out) {
+  reader.secret("placement_key", out.placement_key);
+  std::vector<Reader> keys = reader.tables("cookie_keys");
+  if (keys.empty()) reader.require("cookie_keys");
+  int signing = 0;
+  for (Reader& each : keys) {
+    CookieKeyConfig key;
+    each.secret("key", key.key);
+    if (each.require("use")) each.choice<bool>("use", key.sign, {{"sign", true}, {"accept", false}});
+    each.finish();
+    signing += key.sign ? 1 : 0;
+    for (const CookieKeyConfig& other : out.cookie_keys)
+      if (other.key.value == key.key.value && key.key.value != HashKey{}) each.problem("key", "is in the list a second time");
+    out.cookie_keys.push_back(std::move(key));
+  }
+  if (!keys.empty() && signing != 1)
+    reader.problem("cookie_keys", "found " + std::to_string(signing) + " keys with use = \"sign\", allowed is exactly one");
+  reader.finish();
+}
+
+void read_marks(Reader& reader, MarksConfig& out) {
+  config::read_mark(reader, "waiting", out.waiting);
+  config::read_mark(reader, "unprotected", out.unprotected);
+  config::read_mark(reader, "accepted", out.accepted);
+  config::read_mark(reader, "flow", out.flow);
+  config::read_mark(reader, "own", out.own);
+  reader.finish();
+}
+
+void read_timeouts(Reader reader, TimeoutsConfig& out) {
+  if (Duration established{}; reader.has("tcp_established")) {
+    reader.duration("tcp_established", established, seconds(10), hours(24 * 10));
+    out.tcp_established = established;
+  }
+  reader.duration("udp", out.udp, seconds(5), hours(24));
+  reader.duration("udp_stream", out.udp_stream, seconds(5), hours(24));
+  reader.finish();
+}
+
+void read_recovery(Reader reader, engine::NodeTiming& out) {
+  reader.durations("query_repeats", out.query_repeats, milliseconds(1), seconds(10));
+  reader.duration("query_limit", out.query_limit, milliseconds(10), seconds(10));
+  reader.duration("silence_grace", out.silence_grace, Duration::zero(), seconds(10));
+  reader.duration("ns_interval", out.ns_interval, milliseconds(10), seconds(60));
+  reader.integer("ns_tries", out.ns_tries, 1, 100);
+  reader.duration("unprotected_interval", out.unprotected_interval, seconds(1), hours(24));
+  reader.duration("attempt_copy", out.attempt_copy, milliseconds(10), seconds(10));
+  reader.duration("probe_interval", out.probe_interval, milliseconds(100), hours(1));
+  reader.integer("probe_silences", out.probe_silences, 1, 100);
+  reader.duration("owner_change", out.owner_change, Duration::zero(), 60 * kMinute);
+  if (!std::is_sorted(out.query_repeats.begin(), out.query_repeats.end()))
+    reader.problem("query_repeats", "found times that go back, allowed are rising ones: they count from the first QS");
+  if (!out.query_repeats.empty() && out.query_repeats.back() >= out.query_limit)
+    reader.problem("query_repeats",
+                   "found a repeat at or after query_limit, which is " + config::format_duration(out.query_limit));
+  reader.finish();
+}
+
+void read_limits(Reader reader, engine::NodeLimits& out) {
+  reader.integer("held_packets", out.held_packets, 1, 16'777'216);
+  reader.integer("held_packets_per_session", out.held_packets_per_session, 1, 65536);
+  reader.integer("held_octets", out.held_octets, 65536, std::int64_t{1} << 34);
+  reader.integer("recoveries", out.recoveries, 1, 16'777'216);
+  reader.integer("waiting_sessions", out.waiting_sessions, 1, 16'777'216);
+  reader.integer("attempts", out.attempts, 0, 16'777'216);
+  reader.finish();
+}
+
+engine::Backend read_server(Reader& reader) {
+  engine::Backend out;
+  read_name(reader, "id", out.id);
+  if (reader.require("address")) reader.endpoint("address", out.address);
+  reader.integer("weight", out.weight, 0, 65535);
+  reader.choice<BackendState>(
+      "state", out.state,
+      {{"joining", BackendState::joining}, {"active", BackendState::active}, {"disabled", BackendState::disabled}});
+  reader.choice<HolderPresence>("holder", out.holder,
+                                {{"yes", HolderPresence::yes}, {"probe", HolderPresence::probe}, {"no", HolderPresence::no}});
+  reader.finish();
+  return out;
+}
+
+PastEpochConfig read_past_epoch(Reader& reader) {
+  PastEpochConfig out;
+  reader.require("members");
+  for (Reader& each : reader.tables("members")) {
+    policy::EpochMember member;
+    read_name(each, "id", member.id);
+    each.integer("weight", member.weight, 0, 65535);
+    each.finish();
+    for (const policy::EpochMember& other : out.members)
+      if (other.id == member.id) each.problem("id", "found \"" + member.id + "\" a second time in this epoch");
+    out.members.push_back(std::move(member));
+  }
+  if (reader.has("placement_key") || reader.has("placement_key_file")) {
+    out.placement_key.emplace();
+    reader.secret("placement_key", *out.placement_key);
+  }
+  reader.finish();
+  return out;
+}
+
+PoolConfig read_pool(Reader& reader) {
+  PoolConfig out;
+  read_name(reader, "name", out.name);
+  reader.integer("ranks", out.ranks, 1, 8);
+  reader.require("servers");
+  for (Reader& each : reader.tables("servers")) {
+    engine::Backend server = read_server(each);
+    for (const engine::Backend& other : out.servers) {
+      if (other.id == server.id) each.problem("id", "found \"" + server.id + "\" a second time in this pool");
+      if (other.address == server.address && server.address.port != 0)
+        each.problem("address", "found " + server.address.to_string() + " a second time in this pool");
+    }
+    out.servers.push_back(std::move(server));
+  }
+  for (Reader& each : reader.tables("past_epochs")) out.past_epochs.push_back(read_past_epoch(each));
+  reader.finish();
+  return out;
+}
+
+void read_full_nat(Reader reader, engine::FullNatRange& out) {
+  if (reader.require("addresses")) reader.addresses("addresses", out.addresses);
+  std::string ports = "1024-65535";
+  reader.text("ports", ports);
+  unsigned first = 0;
+  unsigned last = 0;
+  const char* end = ports.data() + ports.size();
+  auto [middle, error] = std::from_chars(ports.data(), end, first);
+  bool good = error == std::errc{} && middle != end && *middle == '-';
+  if (good) {
+    const auto [rest, second_error] = std::from_chars(middle + 1, end, last);
+    good = second_error == std::errc{} && rest == end && first >= 1 && first <= last && last <= 65535;
+  }
+  if (good) {
+    out.first_port = static_cast<std::uint16_t>(first);
+    out.last_port = static_cast<std::uint16_t>(last);
+  } else {
+    reader.problem("ports", "found \"" + ports + "\", allowed is FIRST-LAST with ports from 1 to 65535");
+  }
+  reader.finish();
+}
+
+ServiceConfig read_service(Reader& reader) {
+  ServiceConfig out;
+  engine::Service& s = out.settings;
+  using namespace engine;
+  read_name(reader, "name", s.name);
+  if (reader.require("address")) reader.endpoint("address", s.address);
+  if (reader.require("protocol"))
+    reader.choice<Protocol>("protocol", s.protocol, {{"tcp", Protocol::tcp}, {"udp", Protocol::udp}});
+  reader.choice<ForwardMode>("forward", s.forward, {{"nat", ForwardMode::nat}, {"full-nat", ForwardMode::full_nat}});
+  if (s.forward == ForwardMode::full_nat && reader.require("full_nat")) {
+    read_full_nat(reader.table("full_nat"), s.full_nat);
+  } else if (s.forward == ForwardMode::nat && reader.has("full_nat")) {
+    reader.table("full_nat");
+    reader.problem("full_nat", "is given, but forward is \"nat\"; set forward = \"full-nat\" or remove it");
+  }
+  reader.choice<ExplicitFirst>(
+      "explicit_first", s.explicit_first,
+      {{"none", ExplicitFirst::none}, {"any", ExplicitFirst::any}, {"dns", ExplicitFirst::dns}, {"quic", ExplicitFirst::quic}});
+  reader.choice<Routing>("routing", s.routing, {{"asymmetric", Routing::asymmetric}, {"symmetric", Routing::symmetric}});
+  reader.choice<NoSession>("no_session", s.no_session, {{"drop", NoSession::drop}, {"reset", NoSession::reset}});
+  reader.choice<ConflictHandling>("on_conflict", s.on_conflict,
+                                  {{"query", ConflictHandling::query}, {"drop", ConflictHandling::drop}});
+  reader.boolean("server_initiated", s.server_initiated);
+  read_name(reader, "pool", out.pool);
+  reader.finish();
+  return out;
+}
+
+NodeConfig read_all(const config::Value& root, const std::string& file, Problems& problems) {
+  NodeConfig out;
+  Reader top(root, "", file, problems);
+  top.require("node");
+  Reader node = top.table("node");
+  read_node(node, out);
+  top.require("keys");
+  read_keys(top.table("keys"), out);
+  config::read_queue(top.table("queue"), out.queue, 3);
+  Reader marks = top.table("marks");
+  read_marks(marks, out.marks);
+  config::read_option(top.table("option"), out.option);
+  read_timeouts(top.table("timeouts"), out.timeouts);
+  read_recovery(top.table("recovery"), out.recovery);
+  read_limits(top.table("limits"), out.limits);
+  config::read_log(top.table("log"), out.log);
+  top.require("pools");
+  std::vector<Reader> pools = top.tables("pools");
+  for (Reader& each : pools) out.pools.push_back(read_pool(each));
+  top.require("services");
+  std::vector<Reader> services = top.tables("services");
+  for (Reader& each : services) out.services.push_back(read_service(each));
+  top.finish();
+  check_config(out, {node, marks, pools, services});
+  return out;
+}
+
+}  // namespace
+
+const PoolConfig* NodeConfig::pool(std::string_view name) const {
+  for (const PoolConfig& each : pools)
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
+Duration NodeConfig::tcp_established() const {
+  if (timeouts.tcp_established) return *timeouts.tcp_established;
+  for (const ServiceConfig& service : services) {
+    const PoolConfig* used = pool(service.pool);
+    if (used == nullptr) continue;
+    for (const engine::Backend& server : used->servers)
+      if (server.holder == HolderPresence::no) return seconds(7440);
+  }
+  return seconds(600);
+}
+
+bool NodeConfig::has_family(Family family) const {
+  return std::any_of(services.begin(), services.end(),
+                     [family](const ServiceConfig& s) { return s.settings.address.address.family() == family; });
+}
+
+std::optional<NodeConfig> parse_config(std::string_view text, const std::string& file, Problems& problems) {
+  const auto root = config::parse_toml(text, file, problems);
+  if (!root) return std::nullopt;
+  NodeConfig config = read_all(*root, file, problems);
+  if (problems.errors() > 0) return std::nullopt;
+  return config;
+}
+
+std::optional<NodeConfig> load_config(const std::string& file, Problems& problems) {
+  const auto root = config::load_toml(file, problems);
+  if (!root) return std::nullopt;
+  NodeConfig config = read_all(*root, file, problems);
+  if (problems.errors() > 0) return std::nullopt;
+  return config;
+}
+
+policy::Epoch current_epoch(const NodeConfig& config, const PoolConfig& pool) {
+  policy::Epoch epoch;
+  epoch.key = config.placement_key.value;
+  for (const engine::Backend& server : pool.servers)
+    if (server.state == BackendState::active) epoch.members.push_back({server.id, server.weight});
+  return epoch;
+}
+
+engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolHistory>& history) {
+  engine::NodeOptions out;
+  out.local_ips = config.local_ips;
+  out.port = config.port;
+  out.marker = config.option;
+  out.placement_key = config.placement_key.value;
+  for (const CookieKeyConfig& key : config.cookie_keys) {
+    if (key.sign) {
+      out.cookie_keys.sign = key.key.value;
+    } else {
+      out.cookie_keys.accept.push_back(key.key.value);
+    }
+  }
+  out.timing = config.recovery;
+  out.limits = config.limits;
+  for (const ServiceConfig& service : config.services) {
+    engine::Service settings = service.settings;
+    const PoolConfig* pool = config.pool(service.pool);
+    if (pool == nullptr) continue;  // checked when the file was read
+    settings.ranks = pool->ranks;
+    settings.backends = pool->servers;
+    for (const PoolHistory& each : history)
+      if (each.pool == pool->name) settings.past_epochs = each.past;
+    for (const PastEpochConfig& past : pool->past_epochs) {
+      policy::Epoch epoch{past.members, past.placement_key ? past.placement_key->value : config.placement_key.value};
+      const auto& known = settings.past_epochs;
+      if (std::find(known.begin(), known.end(), epoch) == known.end()) settings.past_epochs.push_back(std::move(epoch));
+    }
+    out.services.push_back(std::move(settings));
+  }
+  return out;
+}
+
+}  // namespace asrp::node

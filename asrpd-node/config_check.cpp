@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-node/config_check.hpp"
+
+#include <algorithm>
+
+namespace asrp::node {
+namespace {
+
+using config::Reader;
+using engine::ForwardMode;
+using engine::Service;
+
+std::string family_name(Family family) { return family == Family::v4 ? "IPv4" : "IPv6"; }
+
+void check_node(const NodeConfig& config, Reader& place) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    const auto count = std::count_if(config.local_ips.begin(), config.local_ips.end(),
+                                     [family](const IpAddress& a) { return a.family() == family; });
+    if (count > 1)
+      place.problem("local_ips",
+                    "found " + std::to_string(count) + " " + family_name(family) + " addresses, allowed is one of each family");
+    if (count == 0 && config.has_family(family))
+      place.problem("local_ips", "found no " + family_name(family) + " address, but a service has one: messages need a source");
+  }
+  for (const IpAddress& address : config.local_ips)
+    if (address.is_unspecified())
+      place.problem("local_ips", "found " + address.to_string() + ", allowed are this node's own addresses");
+}
+
+void check_marks(const MarksConfig& marks, Reader& place) {
+  if (marks.waiting == marks.unprotected) place.problem("unprotected", "is the same bit as waiting");
+  if (marks.flow == marks.own) place.problem("own", "is the same bit as flow");
+  if (marks.accepted == marks.flow || marks.accepted == marks.own) place.problem("accepted", "is the same bit as flow or own");
+}
+
+void check_pool(const NodeConfig& config, std::size_t index, Reader& place) {
+  const PoolConfig& pool = config.pools[index];
+  for (std::size_t i = 0; i < index; ++i)
+    if (config.pools[i].name == pool.name) place.problem("name", "found \"" + pool.name + "\" a second time");
+  const bool used =
+      std::any_of(config.services.begin(), config.services.end(), [&](const ServiceConfig& s) { return s.pool == pool.name; });
+  if (!used) place.warning("name", "no service uses pool \"" + pool.name + "\"");
+  if (pool.servers.empty() && place.has("servers")) place.problem("servers", "is empty, allowed is at least one server");
+  const bool any_active = std::any_of(pool.servers.begin(), pool.servers.end(), [](const engine::Backend& server) {
+    return server.state == engine::BackendState::active && server.weight > 0;
+  });
+  if (!pool.servers.empty() && !any_active)
+    place.warning("servers", "no server is active with a weight above 0: new sessions will find none");
+}
+
+void check_names(const NodeConfig& config, std::size_t index, Reader& place) {
+  const Service& service = config.services[index].settings;
+  for (std::size_t i = 0; i < index; ++i) {
+    const Service& other = config.services[i].settings;
+    if (other.name == service.name) place.problem("name", "found \"" + service.name + "\" a second time");
+    if (other.address == service.address && other.protocol == service.protocol && service.address.port != 0)
+      place.problem("address", "service \"" + other.name + "\" has the same address, port and protocol");
+  }
+  if (service.protocol == Protocol::udp && service.address.port == config.port)
+    place.problem("address", "found port " + std::to_string(config.port) + ", which is ASRP-PORT");
+  const auto& own = config.local_ips;
+  if (std::find(own.begin(), own.end(), service.address.address) != own.end())
+    place.warning("address",
+                  service.address.address.to_string() + " is one of local_ips: the service cannot move to another node");
+}
+
+void check_range(const NodeConfig& config, const Service& service, Reader& place) {
+  const engine::FullNatRange& range = service.full_nat;
+  if (range.addresses.empty()) return place.problem("full_nat.addresses", "is empty, allowed is at least one address");
+  for (const IpAddress& address : range.addresses) {
+    if (address.family() != service.address.address.family())
+      place.problem("full_nat.addresses", "found " + address.to_string() + ", not of the service's family");
+    const bool is_own = std::find(config.local_ips.begin(), config.local_ips.end(), address) != config.local_ips.end();
+    const auto in_range = [&](std::uint16_t port) { return range.first_port <= port && port <= range.last_port; };
+    if (is_own && service.protocol == Protocol::udp && in_range(config.port))
+      place.problem("full_nat.ports", "holds ASRP-PORT " + std::to_string(config.port) + " of " + address.to_string() +
+                                          ", which is this node's own address");
+    for (const ServiceConfig& other : config.services) {
+      const Endpoint& taken = other.settings.address;
+      if (taken.address == address && other.settings.protocol == service.protocol && in_range(taken.port))
+        place.problem("full_nat.addresses",
+                      "the range holds " + taken.to_string() + ", the address of service \"" + other.settings.name + "\"");
+    }
+  }
+}
+
+void check_servers(const NodeConfig& config, const ServiceConfig& service, Reader& place) {
+  const PoolConfig* pool = config.pool(service.pool);
+  const Service& s = service.settings;
+  if (pool == nullptr) {
+    std::vector<std::string> names;
+    for (const PoolConfig& each : config.pools) names.push_back(each.name);
+    const auto guess = config::nearest(service.pool, names);
+    return place.problem("pool", "found \"" + service.pool + "\", but there is no such pool" +
+                                     (guess ? "; did you mean " + *guess + "?" : std::string()));
+  }
+  for (const engine::Backend& server : pool->servers) {
+    if (server.address.port == 0) continue;  // reported where it stands
+    if (server.address.address.family() != s.address.address.family())
+      place.problem("pool", "server \"" + server.id + "\" (" + server.address.to_string() +
+                                ") is not of the service's family " + family_name(s.address.address.family()));
+    if (server.address == s.address)
+      place.problem("pool", "server \"" + server.id + "\" has the service's own address and port");
+    if (s.protocol == Protocol::udp && server.address.port == config.port)
+      place.problem("pool", "server \"" + server.id + "\" has ASRP-PORT as its port");
+    // Decision 8: without a holder nobody can tell two nodes apart that chose the same outside port.
+    if (s.forward != ForwardMode::full_nat || server.holder != engine::HolderPresence::no) continue;
+    const auto& own = config.local_ips;
+    const bool all_own = std::all_of(s.full_nat.addresses.begin(), s.full_nat.addresses.end(),
+                                     [&](const IpAddress& a) { return std::find(own.begin(), own.end(), a) != own.end(); });
+    if (!all_own)
+      place.problem("forward", "found \"full-nat\" to server \"" + server.id +
+                                   "\" with holder = \"no\"; allowed only if every full_nat address is one of local_ips");
+  }
+}
+
+void check_service(const NodeConfig& config, std::size_t index, Reader& place) {
+  const ServiceConfig& service = config.services[index];
+  const Service& s = service.settings;
+  check_names(config, index, place);
+  if (s.forward == ForwardMode::full_nat) check_range(config, s, place);
+  check_servers(config, service, place);
+  if (s.protocol == Protocol::tcp && place.has("explicit_first"))
+    place.problem("explicit_first", "is given for TCP, where a SYN always begins a session; it is for protocol = \"udp\"");
+  if (s.explicit_first == engine::ExplicitFirst::any)
+    place.warning("explicit_first",
+                  "\"any\" is for services of one request and one answer: after a loss of state the next packet of a longer "
+                  "session would begin a new one, at another server perhaps");
+  if (s.forward == ForwardMode::full_nat && s.server_initiated)
+    place.problem("server_initiated", "is given with forward = \"full-nat\"; it is for \"nat\"");
+}
+
+}  // namespace
+
+void check_config(const NodeConfig& config, Places places) {
+  check_node(config, places.node);
+  check_marks(config.marks, places.marks);
+  for (std::size_t i = 0; i < config.pools.size(); ++i) check_pool(config, i, places.pools[i]);
+  for (std::size_t i = 0; i < config.services.size(); ++i) check_service(config, i, places.services[i]);
+}
+
+}  // namespace asrp::node
