@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// A file descriptor that closes itself.
+// A file descriptor that closes itself; several descriptors as one.
 #pragma once
 
+#include <sys/epoll.h>
 #include <unistd.h>
 
+#include <initializer_list>
 #include <utility>
 
 namespace asrp::io {
@@ -29,5 +31,16 @@ class UniqueFd {
  private:
   int descriptor_ = -1;
 };
+
+/// An epoll descriptor, itself readable as long as one of `descriptors` is; negative ones are left out.
+inline UniqueFd poll_together(std::initializer_list<int> descriptors) {
+  UniqueFd poller(::epoll_create1(EPOLL_CLOEXEC));
+  for (const int descriptor : descriptors) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (poller && descriptor >= 0 && ::epoll_ctl(poller.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return {};
+  }
+  return poller;
+}
 
 }  // namespace asrp::io

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include <string>
+#include <tuple>
+
+#include "io/icmp_unreachable.hpp"
+
+using namespace asrp;
+using namespace asrp::io;
+
+namespace {
+
+Buffer hex(const char* text) {
+  Buffer octets;
+  REQUIRE(from_hex(text, octets));
+  return octets;
+}
+
+// Outer IPv4, ICMP 3/3, quoted: 10.0.0.1:12345 > 10.0.0.2:51200 UDP.
+const char* kV4 =
+    "45000038000000004001 0000 0a000002 0a000001  0303 0000 00000000"
+    "45000020000000004011 0000 0a000001 0a000002  3039 c800 000c 0000";
+const char* kV6 =
+    "0104 0000 00000000 60000000 000c 11 40 fd010000000000000000000000000001 fd010000000000000000000000000002 3039 c800 000c "
+    "0000";
+
+}  // namespace
+
+using Row = std::tuple<const char*, Family, const char*>;
+
+TEST_CASE("port unreachable about our port names the peer, every prefix of it names nobody") {
+  for (const auto& [text, family, peer] : {Row{kV4, Family::v4, "10.0.0.2"}, Row{kV6, Family::v6, "fd01::2"}}) {
+    const Buffer packet = hex(text);
+    CHECK(unreachable_peer(packet, family, 51200) == IpAddress::parse(peer));
+    CHECK_FALSE(unreachable_peer(packet, family, 51201).has_value());
+    for (std::size_t size = 0; size < packet.size() - 4; ++size)  // length and checksum of UDP need not be there
+      CHECK_FALSE(unreachable_peer(Octets(packet).first(size), family, 51200).has_value());
+  }
+}
+
+TEST_CASE("other errors and other protocols name nobody") {
+  Buffer host = hex(kV4);
+  host[21] = 1;  // host unreachable
+  CHECK_FALSE(unreachable_peer(host, Family::v4, 51200).has_value());
+  Buffer tcp = hex(kV4);
+  tcp[28 + 9] = 6;
+  CHECK_FALSE(unreachable_peer(tcp, Family::v4, 51200).has_value());
+  Buffer short_header = hex(kV4);
+  short_header[28] = 0x41;
+  CHECK_FALSE(unreachable_peer(short_header, Family::v4, 51200).has_value());
+  Buffer admin = hex(kV6);
+  admin[1] = 1;
+  CHECK_FALSE(unreachable_peer(admin, Family::v6, 51200).has_value());
+}
