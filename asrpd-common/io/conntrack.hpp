@@ -21,7 +21,8 @@ class Conntrack : public engine::FlowTable {
  public:
   static Result<std::unique_ptr<Conntrack>, IoError> open(const ConntrackOptions& options);
 
-  /// Visits every entry whose mark has the waiting or unprotected bit (one dump, filtered by the kernel).
+  /// Visits every entry whose mark has the waiting or unprotected bit (a dump for each bit, filtered by
+  /// the kernel). A visitor may use the table.
   virtual void for_each_marked(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
   /// Visits every translated entry of the protocols TCP and UDP.
   virtual void for_each(const std::function<void(const engine::FlowEntry&)>& visit) = 0;

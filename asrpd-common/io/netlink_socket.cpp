@@ -40,6 +40,11 @@ void NetlinkSocket::set_send_buffer(std::size_t octets) {
     ::setsockopt(descriptor(), SOL_SOCKET, SO_SNDBUF, &wanted, sizeof wanted);
 }
 
+void NetlinkSocket::cut_errors() {
+  const int on = 1;
+  ::setsockopt(descriptor(), SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof on);
+}
+
 bool NetlinkSocket::join(unsigned group) {
   return ::setsockopt(descriptor(), SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof group) == 0;
 }

@@ -23,6 +23,8 @@ class NetlinkSocket {
   /// Sets the receive buffer beyond rmem_max where the process may; returns what the kernel gave.
   std::size_t set_receive_buffer(std::size_t octets);
   void set_send_buffer(std::size_t octets);
+  /// Errors come without the message that they are about.
+  void cut_errors();
   /// Joins a multicast group by its number. False with errno.
   [[nodiscard]] bool join(unsigned group);
   /// Sends to the kernel. Returns 0 or errno; waits where the kernel's buffer is full.

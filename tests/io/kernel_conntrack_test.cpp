@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <memory>
+
+#include "io/conntrack.hpp"
+#include "io/lab.hpp"
+#include "io/packet_sender.hpp"
+#include "io/rule_set.hpp"
+
+using namespace asrp;
+using namespace asrp::io;
+using namespace asrp::test;
+using engine::Flow;
+using engine::FlowEntry;
+using engine::FlowMark;
+using engine::InstallResult;
+
+namespace {
+
+std::unique_ptr<Conntrack> table(std::uint32_t creation_timeout = 30) {
+  ConntrackOptions options;
+  options.creation_timeout = creation_timeout;
+  auto opened = Conntrack::open(options);
+  REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : opened.error().to_string()));
+  return std::move(*opened);
+}
+
+// What the node needs for translation: an empty chain of ours in the nat table, and a rule that uses conntrack.
+RuleSet hooks(Family family) {
+  return {family,
+          {{"nat", "POSTROUTING", "ASRP-T", {}},
+           {"mangle", "PREROUTING", "ASRP-T", {"-m conntrack --ctstate NEW,INVALID -p tcp --dport 1 -j DROP"}}}};
+}
+
+void switch_on() {
+  for (const Family family : {Family::v4, Family::v6}) {
+    auto done = install_rules(hooks(family));
+    REQUIRE_MESSAGE(done.has_value(), (done ? "" : done.error().to_string()));
+  }
+}
+
+// All of one kind of topology: ports of the client, service, source towards the server, server.
+struct Addresses {
+  const char* client;
+  const char* service;
+  const char* source;
+  const char* server;
+};
+constexpr Addresses kNat4{"10.1.0.2:4000", "10.9.0.1:80", "10.1.0.2:4000", "10.2.0.2:8080"};
+constexpr Addresses kFull4{"10.1.0.2:4000", "10.9.0.1:80", "10.2.0.1:6000", "10.2.0.2:8080"};
+constexpr Addresses kNat6{"[fd01::2]:4000", "[fd09::1]:80", "[fd01::2]:4000", "[fd02::2]:8080"};
+constexpr Addresses kFull6{"[fd01::2]:4000", "[fd09::1]:80", "[fd02::1]:6000", "[fd02::2]:8080"};
+
+Flow flow(const Addresses& a, Protocol protocol) {
+  Flow f;
+  f.tuples = {tuple(protocol, a.client, a.service), tuple(protocol, a.source, a.server)};
+  return f;
+}
+
+InstallResult install_one(Conntrack& conntrack, const Flow& f) {
+  InstallResult result = InstallResult::failed;
+  conntrack.install({&f, 1}, {&result, 1});
+  return result;
+}
+
+void udp_both_ways(const Addresses& a) {
+  Lab lab;
+  switch_on();
+  auto conntrack = table();
+  REQUIRE(install_one(*conntrack, flow(a, Protocol::udp)) == InstallResult::ok);
+  lab.server.enter();
+  const UniqueFd server = udp_socket(at(a.server));
+  lab.client.enter();
+  const UniqueFd client = udp_socket(at(a.client));
+  send_to(client.get(), at(a.service), Buffer{1});
+  Endpoint from;
+  CHECK(receive(server.get(), &from) == Buffer{1});
+  CHECK(from == at(a.source));
+  send_to(server.get(), from, Buffer{2});
+  CHECK(receive(client.get(), &from) == Buffer{2});
+  CHECK(from == at(a.service));
+}
+
+void tcp_both_ways(const Addresses& a) {
+  Lab lab;
+  switch_on();
+  auto conntrack = table();
+  REQUIRE(install_one(*conntrack, flow(a, Protocol::tcp)) == InstallResult::ok);
+  lab.server.enter();
+  const UniqueFd listener = tcp_listener(at(a.server));
+  lab.client.enter();
+  const UniqueFd client = tcp_connect(at(a.service), at(a.client));
+  const UniqueFd server(::accept(listener.get(), nullptr, nullptr));
+  REQUIRE(server.get() >= 0);
+  REQUIRE(::send(client.get(), "ab", 2, 0) == 2);
+  CHECK(receive(server.get()) == Buffer{'a', 'b'});
+
+  // In the middle of the session the entry is lost and made again: the session goes on in both directions.
+  conntrack->remove(flow(a, Protocol::tcp).tuples.client_side);
+  CHECK_FALSE(conntrack->find(flow(a, Protocol::tcp).tuples.client_side).has_value());
+  Flow again = flow(a, Protocol::tcp);
+  again.proven = true;
+  REQUIRE(install_one(*conntrack, again) == InstallResult::ok);
+  REQUIRE(::send(server.get(), "cd", 2, 0) == 2);
+  CHECK(receive(client.get()) == Buffer{'c', 'd'});
+  CHECK(conntrack->statistics().installed == 2);
+  CHECK(conntrack->statistics().removed == 1);
+}
+
+}  // namespace
+
+TEST_CASE("an empty own chain in nat and one conntrack rule suffice: installed entries translate UDP (C22)") {
+  for (const Addresses& a : {kNat4, kFull4, kNat6, kFull6}) udp_both_ways(a);
+}
+
+TEST_CASE("installed entries translate TCP, made again in mid-stream they go on (C23)") {
+  for (const Addresses& a : {kNat4, kFull4, kNat6, kFull6}) tcp_both_ways(a);
+}
+
+TEST_CASE("an entry is found by each of its four tuples, and by no other") {
+  Lab lab;
+  switch_on();
+  auto conntrack = table();
+  for (const Addresses& a : {kFull4, kFull6}) {
+    Flow f = flow(a, Protocol::tcp);
+    f.mark = FlowMark::waiting;
+    REQUIRE(install_one(*conntrack, f) == InstallResult::ok);
+    for (const Tuple& t :
+         {f.tuples.client_side, f.tuples.client_side.reversed(), f.tuples.server_side, f.tuples.server_side.reversed()}) {
+      const auto found = conntrack->find(t);
+      REQUIRE(found.has_value());
+      CHECK(found->tuples == f.tuples);
+      CHECK(found->mark == FlowMark::waiting);
+      CHECK_FALSE(found->closing);
+    }
+    Tuple other = f.tuples.client_side;
+    other.protocol = Protocol::udp;
+    CHECK_FALSE(conntrack->find(other).has_value());
+    ++other.src.port;
+    CHECK_FALSE(conntrack->find(other).has_value());
+  }
+}
+
+TEST_CASE("results of a burst are in order, whatever fails in it") {
+  Lab lab;
+  switch_on();
+  auto conntrack = table();
+  constexpr std::size_t kCount = 300;  // more than one send
+  std::vector<Flow> flows;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    Flow f = flow(kFull4, Protocol::tcp);
+    f.tuples.client_side.src.port = static_cast<std::uint16_t>(1000 + i);
+    f.tuples.server_side.src.port = static_cast<std::uint16_t>(2000 + i);
+    if (i % 10 == 3) f = flows[i - 1];  // the same original tuple
+    if (i % 10 == 5)
+      f.tuples.server_side.src.port = flows[i - 1].tuples.server_side.src.port;  // the server-side tuple is taken
+    flows.push_back(f);
+  }
+  std::vector<InstallResult> results(kCount);
+  conntrack->install(flows, results);
+  for (std::size_t i = 0; i < kCount; ++i)
+    CHECK(results[i] == (i % 10 == 3 || i % 10 == 5 ? InstallResult::exists : InstallResult::ok));
+  CHECK(conntrack->statistics().installed == kCount / 10 * 8);
+  CHECK(conntrack->statistics().exists == kCount / 10 * 2);
+  CHECK(conntrack->fill().count == kCount / 10 * 8);
+  CHECK(conntrack->fill().maximum > 1000);
+  // find() tells the two kinds of "exists" apart (decision 6).
+  CHECK(conntrack->find(flows[3].tuples.client_side)->tuples == flows[2].tuples);
+  CHECK_FALSE(conntrack->find(flows[5].tuples.client_side).has_value());
+}
+
+TEST_CASE("marks are set by bit, others' bits stay; dumps give the marked ones only") {
+  Lab lab;
+  switch_on();
+  auto conntrack = table();
+  std::vector<Flow> flows(9, flow(kFull4, Protocol::udp));
+  for (std::size_t i = 0; i < flows.size(); ++i) {
+    flows[i].tuples.client_side.src.port = static_cast<std::uint16_t>(1000 + i);
+    flows[i].tuples.server_side.src.port = static_cast<std::uint16_t>(2000 + i);
+    flows[i].mark = static_cast<FlowMark>(i % 3);
+    REQUIRE(install_one(*conntrack, flows[i]) == InstallResult::ok);
+  }
+  auto other_program = Conntrack::open({.waiting_mark = 4, .unprotected_mark = 1, .creation_timeout = 30});
+  REQUIRE(other_program.has_value());
+  (*other_program)->set_mark(flows[1].tuples.client_side, FlowMark::waiting);
+  const auto marked = [&] {
+    std::vector<std::pair<int, FlowMark>> list;
+    conntrack->for_each_marked([&](const FlowEntry& e) { list.emplace_back(e.tuples.client_side.src.port - 1000, e.mark); });
+    std::sort(list.begin(), list.end());
+    return list;
+  };
+  const auto w = FlowMark::waiting;
+  const auto u = FlowMark::unprotected;
+  CHECK(marked() == std::vector<std::pair<int, FlowMark>>{{1, w}, {2, u}, {4, w}, {5, u}, {7, w}, {8, u}});
+  conntrack->set_mark(flows[1].tuples.client_side, u);
+  conntrack->set_mark(flows[2].tuples.client_side, FlowMark::none);
+  conntrack->set_mark(flows[3].tuples.client_side, w);
+  conntrack->set_mark(tuple(Protocol::udp, "1.1.1.1:1", "2.2.2.2:2"), w);  // no entry: no error
+  CHECK(marked() == std::vector<std::pair<int, FlowMark>>{{1, u}, {3, w}, {4, w}, {5, u}, {7, w}, {8, u}});
+  CHECK(run("conntrack -L -p udp --orig-port-src 1001").find("mark=536870916") != std::string::npos);
+  std::size_t all = 0;
+  conntrack->for_each([&](const FlowEntry& e) {
+    ++all;
+    conntrack->remove(e.tuples.client_side);  // a visitor may use the table
+  });
+  CHECK(all == 9);
+  CHECK(conntrack->fill().count == 0);
+}
+
+TEST_CASE("status and timeout of an entry follow what is known of the session (decision 3)") {
+  Lab lab;
+  switch_on();
+  auto conntrack = table(25);
+  Flow f = flow(kFull4, Protocol::tcp);
+  const auto listed = [&](bool one_way, bool proven) {
+    f.one_way_suffices = one_way;
+    f.proven = proven;
+    REQUIRE(install_one(*conntrack, f) == InstallResult::ok);
+    const std::string line = run("conntrack -L -p tcp");
+    conntrack->remove(f.tuples.client_side);
+    return line;
+  };
+  const std::string unproven = listed(false, false);
+  CHECK(unproven.find("[UNREPLIED]") != std::string::npos);
+  CHECK(unproven.find("tcp      6 2") != std::string::npos);
+  CHECK(unproven.find("ESTABLISHED") != std::string::npos);
+  const std::string one_way = listed(true, false);
+  CHECK(one_way.find("[UNREPLIED]") == std::string::npos);
+  CHECK(one_way.find("[ASSURED]") == std::string::npos);
+  CHECK(listed(false, true).find("[ASSURED]") != std::string::npos);
+}
+
+TEST_CASE("10,000 packets of one direction cause one queue hit at most (decision 3)") {
+  Lab lab;
+  switch_on();
+  run("iptables -t mangle -A PREROUTING -m conntrack --ctstate NEW,INVALID -d 10.9.0.1 -j DROP");
+  run("iptables -t mangle -A PREROUTING -m conntrack --ctstate NEW,INVALID -d 10.9.0.1");
+  auto conntrack = table();
+  for (const Protocol protocol : {Protocol::udp, Protocol::tcp})
+    REQUIRE(install_one(*conntrack, flow(kFull4, protocol)) == InstallResult::ok);
+  lab.client.enter();
+  const UniqueFd client = udp_socket(at(kFull4.client));
+  for (int i = 0; i < 10000; ++i) send_to(client.get(), at(kFull4.service), Buffer{1});
+  lab.node.enter();
+  const std::string rules = run("iptables -t mangle -L PREROUTING -v -x -n");
+  CHECK(rules.find("       0        0 DROP       0    --") != std::string::npos);
+}
+
+TEST_CASE("a TCP entry in a closing state is told as such") {
+  Lab lab;
+  switch_on();
+  auto conntrack = table();
+  const Flow f = flow(kNat4, Protocol::tcp);
+  REQUIRE(install_one(*conntrack, f) == InstallResult::ok);
+  lab.server.enter();
+  const UniqueFd listener = tcp_listener(at(kNat4.server));
+  lab.client.enter();
+  {
+    const UniqueFd client = tcp_connect(at(kNat4.service), at(kNat4.client));
+    const linger reset{1, 0};
+    ::setsockopt(client.get(), SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+  }
+  const UniqueFd server(::accept(listener.get(), nullptr, nullptr));
+  CHECK(receive(server.get()).empty());
+  lab.node.enter();
+  const auto found = conntrack->find(f.tuples.client_side);
+  REQUIRE(found.has_value());
+  CHECK(found->closing);
+}
+
+TEST_CASE("without CAP_NET_ADMIN opening says what is missing") {
+  const Namespace ns;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::setuid(65534) != 0) ::_exit(2);
+    auto refused = Conntrack::open({});
+    ::_exit(!refused && refused.error().advice.find("CAP_NET_ADMIN") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WEXITSTATUS(status) == 0);
+}
