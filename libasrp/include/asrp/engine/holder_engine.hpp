@@ -25,7 +25,12 @@
 namespace asrp::engine {
 
 /// What the host knows of a local session.
-enum class LocalState : std::uint8_t { none, live, time_wait };
+enum class LocalState : std::uint8_t {
+  none,
+  live,       // a TCP socket or a tracked UDP flow, whose end will be reported
+  time_wait,  // TCP in TIME-WAIT, or in FIN-WAIT-2: what is left of it ends without a report
+  opening,    // TCP in SYN-RECV: may end without a report
+};
 
 /// The host's sockets (TCP) and tracked flows (UDP).
 class LocalSessions {

@@ -44,6 +44,11 @@ struct HolderOptions {
   std::size_t max_embryonic = 262'144;  // bounded part of the store (decision 18)
   Duration embryonic_life = std::chrono::seconds(75);
   Duration time_wait_recheck = std::chrono::seconds(60);
+  /// First look for the session of a new backup; until then a TCP handshake may be under way without a socket (SYN cookies),
+  /// and the backup yields to no other client's.
+  Duration first_look = std::chrono::seconds(1);
+  /// After a notice that does not name its session all backups are looked at, but not more often.
+  Duration reconcile_interval = std::chrono::seconds(30);
 };
 
 }  // namespace asrp::engine

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// NS: conflicts, storing, and what is answered (draft 4.3.3 to 4.3.5; decisions 15, 18, 20).
+#include <algorithm>
+
+#include "engine/holder_impl.hpp"
+
+namespace asrp::engine {
+namespace {
+
+session::Backup backup_of(const wire::Message& ns) {
+  session::Backup backup;
+  backup.tuples = ns.tuples();
+  backup.cookie = ns.cookie;
+  backup.node_local_ip = ns.node_local_ip;
+  backup.data_size = static_cast<std::uint8_t>(ns.session_data.size());  // accepts() has checked it
+  std::copy(ns.session_data.begin(), ns.session_data.end(), backup.data.begin());
+  return backup;
+}
+
+}  // namespace
+
+// Asks ahead, in one call for the whole burst, for the sessions that stand in the way of its NS.
+void HolderEngine::Impl::want_conflict_looks() {
+  if (stores == 0) return;
+  for (const HolderInput& input : inputs) {
+    if (input.kind != Kind::store || input.message.protocol != Protocol::tcp) continue;
+    want_conflict_look(input.message.st1, input.message.tuples());
+    want_conflict_look(input.message.st2, input.message.tuples());
+  }
+}
+
+void HolderEngine::Impl::want_conflict_look(const Tuple& tuple, const TuplePair& wanted) {
+  const std::uint32_t slot = table.find(tuple);
+  if (slot == session::kNoSlot) return;
+  const auto older = table.read(slot);
+  if (!older || older->tuples == wanted) return;
+  looks.push_back({slot, Why::conflict});
+  look_tuples.push_back(older->tuples.server_side);
+}
+
+LocalState HolderEngine::Impl::conflict_state(std::uint32_t slot) const {
+  for (const KnownState& known : conflict_states) {
+    if (known.slot == slot) return known.state;
+  }
+  return LocalState::none;  // stored in this burst: its packet has not reached the stack
+}
+
+// spec: 4.3.3-1 (client side first), 4.3.3-2, 4.3.3-3, 4.3.3-5
+void HolderEngine::Impl::take_backup(TimePoint now, HolderInput& input) {
+  const wire::Message& ns = input.message;
+  bool replaces = false;
+  for (const std::uint8_t side_flag : {wire::kFlagCc, std::uint8_t{0}}) {
+    const std::uint32_t slot = table.find(side_flag != 0 ? ns.st1 : ns.st2);
+    if (slot == session::kNoSlot) continue;
+    const auto older = table.read(slot);
+    if (!older) continue;
+    if (older->tuples == ns.tuples()) return refresh(now, input, slot);
+    if (!give_way(now, input, slot, older->tuples, side_flag)) return;
+    replaces = true;
+  }
+  store(now, input, replaces);
+}
+
+/// True if the older session in `slot` has ended and was released; else the NC is prepared.
+bool HolderEngine::Impl::give_way(TimePoint now, HolderInput& input, std::uint32_t slot, const TuplePair& older,
+                                  std::uint8_t side_flag) {
+  const wire::Message& ns = input.message;
+  const bool same_client = older.client_side.src == ns.st1.src;
+  bool is_gone = false;
+  if (ns.protocol == Protocol::tcp) {
+    const LocalState state = conflict_state(slot);
+    // Without a socket a young one may be in a handshake with SYN cookies. Its own client can't be in two at once.
+    if (state == LocalState::none) is_gone = same_client || life.life(slot) != session::Life::young;
+    if (state == LocalState::time_wait) is_gone = same_client;
+  }
+  if (is_gone) {
+    release(now, slot, HolderCounter::released_replaced, "replaced");
+    return true;
+  }
+  count(side_flag != 0 ? HolderCounter::conflicts_client : HolderCounter::conflicts_server);
+  input.outcome = Outcome::conflict;
+  input.answer = wire::with_tuples(wire::MsgType::NC, {ns.st1, older.server_side}, ns.cookie, ns.session_data, side_flag);
+  events.on_event({.at = now, .kind = EventKind::backup_conflict, .flow = ns.st1, .session = older});
+  return false;
+}
+
+void HolderEngine::Impl::refresh(TimePoint now, HolderInput& input, std::uint32_t slot) {
+  if (!table.update(slot, backup_of(input.message))) {
+    count(HolderCounter::store_full);
+    input.outcome = Outcome::full;
+    return;
+  }
+  count(HolderCounter::backups_refreshed);
+  accept_backup(input);
+  // Perhaps a new session with the same tuples: of the old one's end we may have yet to hear. For UDP only what ended begins
+  // anew, the flow is the same as long as conntrack has it.
+  const bool is_tcp = input.message.protocol == Protocol::tcp;
+  if (is_tcp || life.life(slot) != session::Life::settled) begin_life(now, slot, is_tcp);
+}
+
+void HolderEngine::Impl::store(TimePoint now, HolderInput& input, bool replaces) {
+  const bool has_room = table.size() < options.max_backups && make_embryonic_room(now);
+  const std::uint32_t slot = has_room ? table.add(backup_of(input.message)) : session::kNoSlot;
+  if (slot == session::kNoSlot) {
+    count(HolderCounter::store_full);
+    input.outcome = Outcome::full;
+    return;
+  }
+  for (KnownState& known : conflict_states) {
+    if (known.slot == slot) known.slot = session::kNoSlot;  // that was the slot's former backup
+  }
+  count(HolderCounter::backups_stored);
+  begin_life(now, slot, replaces);
+  accept_backup(input);
+  events.on_event({.at = now, .kind = EventKind::backup_stored, .session = input.message.tuples()});
+}
+
+void HolderEngine::Impl::accept_backup(HolderInput& input) {
+  const wire::Message& ns = input.message;
+  input.outcome = Outcome::stored;
+  if (!ns.has(wire::kFlagNa)) return;
+  input.answer = wire::with_tuples(wire::MsgType::NA, ns.tuples(), ns.cookie, ns.session_data);
+}
+
+/// Embryonic backups have a bounded part of the store: the oldest without a session makes room. Those that have one are settled
+/// by the look-up that was made for it, and so never evicted.
+bool HolderEngine::Impl::make_embryonic_room(TimePoint now) {
+  while (life.embryonic() >= options.max_embryonic && !evictable.empty()) {
+    const std::uint32_t slot = evictable.back();
+    evictable.pop_back();
+    const session::Life state = life.life(slot);
+    if (state != session::Life::young && state != session::Life::unseen) continue;
+    release(now, slot, HolderCounter::released_evicted, "evicted");
+  }
+  return life.embryonic() < options.max_embryonic;
+}
+
+void HolderEngine::Impl::drop_rolled_back(TimePoint now) {
+  for (const std::uint32_t slot : table.rolled_back()) {
+    life.remove(slot);
+    count(HolderCounter::backups_unsaved);
+    events.on_event({.at = now, .kind = EventKind::backup_released, .detail = "commit failed"});
+  }
+}
+
+}  // namespace asrp::engine
