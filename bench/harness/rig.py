@@ -47,6 +47,11 @@ class Rig:
         self.nodes = nodes
         self.core = core
         self.server = server
+        self.servers = {1: server}  # as lab.cluster.Cluster wants to see a topology
+
+    @property
+    def directory(self) -> str:
+        return self.claim.directory
 
     def service(self, family: int) -> str:
         return f"{plan.bracketed(plan.service(family))}:{PORT}"
