@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What captures of both routers prove about sessions: which node carried them when, which moved, what restored them, how long it
+took. Daemons are not asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Iterable, Optional
+
+from lab import plan
+from lab.capture import Record
+from lab.message import Message
+from lab.packet import FIN, RST, SYN, Packet
+
+# protocol, client's address and port, port of the service
+Session = tuple[int, str, int, int]
+
+
+@dataclass
+class Passage:
+    """A session at one node."""
+
+    arrivals: list[float] = field(default_factory=list)
+    forwards: list[float] = field(default_factory=list)
+    restored: list[float] = field(default_factory=list)  # when an RS or a PS for it arrived at the node
+
+
+@dataclass
+class Move:
+    """A session that a node carried for the first time after the event."""
+
+    session: Session
+    node: int
+    latency_ms: float
+    restored: bool  # an RS or a PS had arrived there before the node forwarded anything
+
+
+class Analysis:
+    """Reads the records once."""
+
+    def __init__(self, records: Iterable[Record], family: int) -> None:
+        self.family = family
+        self.passages: dict[tuple[Session, int], Passage] = {}
+        self.opened: dict[Session, float] = {}
+        self.closed: dict[Session, float] = {}
+        self.messages: Counter[str] = Counter()
+        self.carriages: Counter[str] = Counter()
+        self.unreadable = 0
+        self.queries_sent: list[float] = []
+        self._service = plan.service(family)
+        self._server_side: dict[tuple[str, int, str, int, int], Session] = {}
+        kept = list(records)
+        for record in kept:
+            self._learn(record)
+        for record in kept:
+            self._follow(record)
+
+    # --- results ----------------------------------------------------------------------------------------------------
+
+    def live_at(self, moment: float) -> set[Session]:
+        """Sessions that had begun and not ended at `moment`."""
+        return {s for s, time in self.opened.items() if time < moment and self.closed.get(s, moment + 1) > moment}
+
+    def moves(self, moment: float) -> list[Move]:
+        """Pairs of session and node that are new after `moment`, for the sessions that lived then."""
+        found = []
+        live = self.live_at(moment)
+        for (session, node), passage in self.passages.items():
+            if session not in live or not passage.forwards or passage.forwards[0] < moment:
+                continue
+            first = passage.forwards[0]
+            arrivals = [time for time in passage.arrivals if moment <= time <= first]
+            latency = (first - arrivals[0]) * 1000 if arrivals else 0.0
+            found.append(Move(session, node, latency, any(time <= first for time in passage.restored)))
+        return found
+
+    def rebuilt(self, moment: float, settled: float) -> tuple[set[Session], set[Session], list[float]]:
+        """After all tables were emptied between `moment` and `settled`: the sessions that were carried on, those of them for
+        which an RS or a PS came, and how long each one's first packet after `settled` took at its node, in milliseconds."""
+        carried: set[Session] = set()
+        restored: set[Session] = set()
+        latencies = []
+        live = self.live_at(moment)
+        for (session, _), passage in self.passages.items():
+            forwards = [time for time in passage.forwards if time > settled]
+            if session not in live or not forwards:
+                continue
+            carried.add(session)
+            if any(time > moment for time in passage.restored):
+                restored.add(session)
+                arrivals = [time for time in passage.arrivals if settled < time <= forwards[0]]
+                latencies += [(forwards[0] - arrivals[0]) * 1000] if arrivals else []
+        return carried, restored, latencies
+
+    def nodes_of(self, session: Session) -> set[int]:
+        return {node for (other, node), passage in self.passages.items() if other == session and passage.forwards}
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    def _learn(self, record: Record) -> None:
+        """Messages: their number by type, and which server-side tuple belongs to which session."""
+        packet = record.packet
+        if not packet.marked or not record.arriving:
+            return
+        if packet.message is None:
+            self.unreadable += 1
+            return
+        self.messages[packet.message.type] += 1
+        self.carriages[str(packet.carriage)] += 1
+        session = _session_of(packet.message)
+        if session is not None and packet.message.st2 is not None:
+            st2 = packet.message.st2
+            self._server_side[st2.src, st2.sport, st2.dst, st2.dport, packet.message.protocol] = session
+
+    def _follow(self, record: Record) -> None:
+        node, packet = record.node, record.packet
+        if not node:
+            return
+        if packet.message is not None and packet.message.type in ("RS", "PS") and not record.arriving:
+            restored = _session_of(packet.message)
+            if restored is not None:
+                self._passage(restored, node).restored.append(record.time)
+        if packet.carriage in ("standalone", "separate-tcp", "separate-udp"):
+            return
+        session = self.session(record)
+        if session is None:
+            return
+        passage = self._passage(session, node)
+        (passage.forwards if record.arriving else passage.arrivals).append(record.time)
+        self.opened.setdefault(session, record.time)
+        if packet.flags & (FIN | RST) and not packet.flags & SYN:
+            self.closed.setdefault(session, record.time)
+
+    def session(self, record: Record) -> Optional[Session]:
+        """The session whose packet this is, on a node's link."""
+        packet = record.packet
+        if record.router == "edge":
+            if packet.dst == self._service:
+                return packet.protocol, packet.src, packet.sport, packet.dport
+            if packet.src == self._service:
+                return packet.protocol, packet.dst, packet.dport, packet.sport
+            return None
+        return self._at_core(packet, packet.src, packet.sport, packet.dst, packet.dport) or self._at_core(
+            packet, packet.dst, packet.dport, packet.src, packet.sport)
+
+    def _at_core(self, packet: Packet, src: str, sport: int, dst: str, dport: int) -> Optional[Session]:
+        known = self._server_side.get((src, sport, dst, dport, packet.protocol))
+        if known is not None:
+            return known
+        if plan.role_number(src, "client") and plan.role_number(dst, "server"):
+            return packet.protocol, src, sport, dport
+        return None
+
+    def _passage(self, session: Session, node: int) -> Passage:
+        return self.passages.setdefault((session, node), Passage())
+
+
+def _session_of(message: Message) -> Optional[Session]:
+    if message.st1 is None or message.st2 is None:
+        return None
+    return message.protocol, message.st1.src, message.st1.sport, message.st1.dport
+
+
+def percentile(values: list[float], share: float) -> float:
+    """The smallest value that at least `share` of all don't exceed; 0 of nothing."""
+    if not values:
+        return 0.0
+    ordered = sorted(values)
+    return ordered[max(0, min(len(ordered) - 1, -(-int(len(ordered) * share * 1000) // 1000) - 1))]

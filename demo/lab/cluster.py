@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""asrp on the nodes and servers of a topology."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+from dataclasses import replace
+from typing import Any
+
+from lab import configuration
+from lab.balancer import Member, Pool, Service
+from lab.daemon import Daemon
+from lab.topology import Topology
+
+_BAD_WORDS = ("Assertion", "AddressSanitizer", "runtime error", "terminate called", "Segmentation")
+
+
+class Cluster:
+    """asrpd-node on every node, asrpd-holder on every server, with configurations that follow the pool."""
+
+    name = "asrpd-node"
+
+    def __init__(self, topology: Topology, services: list[Service], members: list[Member], directory: str, programs: str) -> None:
+        self.topology = topology
+        self.services = services
+        self.pool = Pool(list(members))
+        self.directory = directory
+        self.programs = programs
+        self.node_extra = ""
+        self.holder_extra = ""
+        self.nodes: dict[int, Daemon] = {}
+        self.holders: dict[int, Daemon] = {}
+        self.ended: list[Daemon] = []
+
+    # --- starting ---------------------------------------------------------------------------------------------------
+
+    def start_servers(self) -> None:
+        for number in self.topology.servers:
+            self.start_holder(number)
+
+    def start_holder(self, number: int) -> None:
+        """Starts the holder of a server, or starts it again."""
+        if number not in self.holders:
+            path = self._write(f"holder{number}.toml",
+                               configuration.holder_file(number, self.services, self.directory, self.holder_extra))
+            self.holders[number] = Daemon(f"holder{number}", self.topology.servers[number],
+                                          [self._program("asrpd-holder"), "--config", path], self.directory)
+        self.holders[number].start()
+
+    def start_node(self, number: int) -> None:
+        """Starts the daemon of a node: a fresh one, without any state on its disk, if the namespace is new."""
+        space = self.topology.nodes[number]
+        if number in self.nodes and self.nodes[number].space is not space:
+            self.ended.append(self.nodes.pop(number))
+            shutil.rmtree(os.path.join(self.directory, f"node{number}"), ignore_errors=True)
+        path = self._write_node(number)
+        if number not in self.nodes:
+            self.nodes[number] = Daemon(f"node{number}", space, [self._program("asrpd-node"), "--config", path], self.directory)
+        self.nodes[number].start()
+
+    # --- the pool ---------------------------------------------------------------------------------------------------
+
+    def join(self, server: int, weight: int) -> None:
+        self.change_pool([replace(m, weight=weight, state="active") if m.server == server else m for m in self.pool.members])
+
+    def change_pool(self, members: list[Member]) -> None:
+        """All running nodes reload, at the same time."""
+        past = [configuration.active(self.pool), *self.pool.past]
+        # Running nodes remember the past by themselves; only files of nodes that start later name it.
+        self.pool = Pool(members, self.pool.past)
+        running = {n: d for n, d in self.nodes.items() if d.running}
+        for number in running:
+            self._write_node(number)
+        for daemon in running.values():
+            daemon.begin_reload()
+        for daemon in running.values():
+            daemon.end_reload()
+        self.pool = Pool(members, past)
+
+    # --- looking ----------------------------------------------------------------------------------------------------
+
+    def counters(self, daemon: Daemon) -> dict[str, int]:
+        """A daemon's own counters."""
+        number = int("".join(c for c in daemon.name if c.isdigit()))
+        path = (configuration.node_socket if daemon.name.startswith("node") else configuration.holder_socket)(
+            number, self.directory)
+        values: dict[str, int] = ask(path, "counters")["counters"]
+        return values
+
+    def problems(self) -> list[str]:
+        """Daemons that ended by themselves or wrote what only a fault writes."""
+        found = []
+        for daemon in [*self.nodes.values(), *self.holders.values(), *self.ended]:
+            status = daemon.process.poll() if daemon.process is not None else None
+            if status is not None and status not in (0, -signal.SIGKILL):
+                found.append(f"{daemon.name} ended with status {status}: {daemon.tail(5)}")
+            found += [f"{daemon.name} wrote: {line}" for line in daemon.log().splitlines() if any(w in line for w in _BAD_WORDS)]
+        return found
+
+    # --- files ------------------------------------------------------------------------------------------------------
+
+    def _write_node(self, number: int) -> str:
+        text = configuration.node_file(number, self.services, self.pool, self.directory, self.node_extra)
+        return self._write(f"node{number}.toml", text)
+
+    def _write(self, name: str, text: str) -> str:
+        path = os.path.join(self.directory, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def _program(self, name: str) -> str:
+        for path in (os.path.join(self.programs, name), os.path.join(self.programs, name, name)):
+            if os.path.isfile(path):
+                return path
+        raise FileNotFoundError(f"{name} is not built in {self.programs}")
+
+
+def ask(path: str, command: str) -> dict[str, Any]:
+    """One request to a daemon's control socket."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(10)
+        connection.connect(path)
+        connection.sendall(json.dumps({"command": command}).encode() + b"\n")
+        with connection.makefile("r", encoding="utf-8") as reader:
+            answer: dict[str, Any] = json.loads(reader.readline())
+    if not answer.get("ok"):
+        raise RuntimeError(f"{path}: {command}: {answer}")
+    return answer

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The addresses of the laboratory: pure functions of role, number and family. Numbers start at 1.
+
+    client i --- edge ===(ECMP)=== node n ===(ECMP)=== core --- server m
+"""
+
+from __future__ import annotations
+
+HTTP_PORT = 80
+ECHO_PORT = 7022  # long-lived connections that idle, as SSH's do
+DNS_PORT = 53
+UDP_FLOW_PORT = 7777
+ASRP_PORT = 51200
+FULL_NAT_PORTS = (20000, 59999)
+
+
+def link(role: str, number: int, family: int) -> tuple[str, str, int]:
+    """The link between a router and `role` `number`: address of the router, address of the other end, prefix length.
+    Roles: client, up (node to edge), down (node to core), server."""
+    if family == 4:
+        prefix = {"client": "198.18", "up": "10.1", "down": "10.2", "server": "10.3"}[role]
+        return f"{prefix}.{number}.1", f"{prefix}.{number}.2", 24
+    prefix = {"client": "2001:db8:c", "up": "fd00:1", "down": "fd00:2", "server": "fd00:3"}[role]
+    return f"{prefix}:{number}::1", f"{prefix}:{number}::2", 64
+
+
+def client(number: int, family: int) -> str:
+    return link("client", number, family)[1]
+
+
+def server(number: int, family: int) -> str:
+    return link("server", number, family)[1]
+
+
+def node(number: int, family: int) -> str:
+    """The node's own address: the one on the servers' side."""
+    return link("down", number, family)[1]
+
+
+def service(family: int) -> str:
+    """The address that clients talk to."""
+    return "203.0.113.10" if family == 4 else "2001:db8:f::10"
+
+
+def full_nat(family: int) -> str:
+    """The address that full NAT uses; it belongs to the cluster as a whole."""
+    return "10.9.0.1" if family == 4 else "fd00:9::1"
+
+
+def all_clients(family: int) -> str:
+    return "198.18.0.0/16" if family == 4 else "2001:db8:c::/48"
+
+
+def all_servers(family: int) -> str:
+    return "10.3.0.0/16" if family == 4 else "fd00:3::/32"
+
+
+def all_nodes(family: int) -> str:
+    return "10.2.0.0/16" if family == 4 else "fd00:2::/32"
+
+
+def bracketed(address: str) -> str:
+    """As an URL or a TOML endpoint writes it."""
+    return f"[{address}]" if ":" in address else address
+
+
+def role_number(address: str, role: str) -> int:
+    """The number of the client or server that has `address`, 0 if it is none."""
+    family = 6 if ":" in address else 4
+    separator = ":" if family == 6 else "."
+    start = link(role, 1, family)[1].split(separator + "1" + (separator if family == 4 else "::"))[0] + separator
+    if not address.startswith(start):
+        return 0
+    return int(address[len(start):].split(separator)[0])

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every scenario has: options, a laboratory with a balancer in it, and a result that is written as JSON."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+from lab.balancer import Balancer, Member, Service
+from lab.capture import Capture
+from lab.claim import Claim
+from lab.cluster import Cluster
+from lab.kernel_nat import KernelNat
+from lab.monitor import Monitor
+from lab.topology import Shape, Topology
+from screen.show import Show
+
+
+@dataclass
+class Options:
+    """What the command line can say; a scenario overrides what it does not offer."""
+
+    family: int = 4
+    forward: str = "nat"
+    loss: float = 0.0
+    kill: int = 1
+    flush_all: bool = False
+    control: bool = False
+    kernel_nat: bool = False
+    keep: bool = False
+    plain: bool = False
+    quiet: bool = False
+    thorough: bool = False  # whole packets are captured and every check on them is made
+    transfers: int = 50
+    octets: int = 800_000  # of each transfer
+    rate: int = 50_000  # octets a second of each transfer
+    idle: int = 6  # long-lived connections of each client
+    programs: str = ""  # directory of asrpd-node and asrpd-holder
+
+
+@dataclass
+class Result:
+    """The figures of a run; `problems` says in words why `held` is false."""
+
+    scenario: str
+    held: bool = False
+    sessions: dict[str, int] = field(default_factory=lambda: {"total": 0, "survived": 0})
+    transfers: dict[str, int] = field(default_factory=lambda: {"total": 0, "byte_exact": 0})
+    recovery_ms: dict[str, float] = field(default_factory=lambda: {"p50": 0.0, "p99": 0.0, "max": 0.0})
+    messages: dict[str, int] = field(default_factory=dict)
+    duration_s: float = 0.0
+    more: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        values: dict[str, Any] = {key: value for key, value in vars(self).items() if key != "more"}
+        return values | self.more
+
+
+class Lab:
+    """A laboratory for one scenario. As a context manager it takes everything away, whatever happens; with `keep` it stays."""
+
+    def __init__(self, options: Options, shape: Shape, services: list[Service], members: list[Member]) -> None:
+        self.options = options
+        self.claim = Claim()
+        self.directory = self.claim.directory
+        self.topology = Topology(self.claim, shape)
+        self.services = services
+        self.balancer: Balancer
+        if options.kernel_nat:
+            self.balancer = KernelNat(self.topology, services, members)
+        else:
+            self.balancer = Cluster(self.topology, services, members, self.directory, options.programs)
+        self.capture = Capture(self.topology, self.directory, 0 if options.thorough else 256)
+        self.monitor = Monitor(self.topology, options.family)
+        self._monitoring = False
+
+    def __enter__(self) -> "Lab":
+        return self
+
+    def __exit__(self, kind: Optional[type[BaseException]], *_: object) -> None:
+        if self._monitoring:
+            self.monitor.stop()
+        kept = os.environ.get("ASRP_LAB_KEEP_FILES")
+        if kept:
+            shutil.copytree(self.directory, os.path.join(kept, f"{int(time.time())}"), ignore=shutil.ignore_patterns("content"),
+                            dirs_exist_ok=True)
+        self.claim.release(keep=self.options.keep)
+
+    @property
+    def cluster(self) -> Cluster:
+        """The balancer, where a scenario is about asrp alone."""
+        assert isinstance(self.balancer, Cluster)
+        return self.balancer
+
+    def start(self) -> None:
+        """Network, servers' side, all nodes; then flows are routed over all nodes and captured."""
+        self.topology.build()
+        self.balancer.start_servers()
+        for number in sorted(self.topology.nodes):
+            self.balancer.start_node(number)
+        self.topology.route_via(sorted(self.topology.nodes))
+        self.capture.start()
+
+    def watch(self, show: Show) -> None:
+        self.monitor.start()
+        self._monitoring = True
+        show.started = self.monitor.watched.started
+        show.attach(self.monitor)
+
+    def unwatch(self, show: Show) -> None:
+        show.detach()
+        self.monitor.stop()
+        self._monitoring = False
+
+    def kept_message(self) -> str:
+        number = self.claim.number
+        return (f"The laboratory stays: namespaces asrp{number}-*, files in {self.directory}. "
+                f"Try: ip netns exec asrp{number}-node1 conntrack -L. The next run removes it.")
+
+
+Scenario = Callable[[Options, Show], Result]
