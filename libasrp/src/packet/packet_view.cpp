@@ -88,18 +88,18 @@ Result<IpHeaders, PacketError> walk_v6(Octets packet) {
   ip.transport = kIpv6HeaderSize;
   ip.src = IpAddress::v6(packet.subspan(8, 16));
   ip.dst = IpAddress::v6(packet.subspan(24, 16));
+  const auto failure = [&ip] { return Failure{ip.is_fragment ? PacketError::fragment : PacketError::extension}; };
   for (std::size_t headers = 0;; ++headers) {
     const std::uint8_t next = packet[ip.protocol_offset];
-    if (next == kEsp || next == kNoNextHeader) return Failure{PacketError::extension};
-    if (!is_extension(next) || ip.is_later_fragment) {
-      ip.protocol = next;
-      return ip;
-    }
-    if (headers == kMaxExtensionHeaders || (next == kHopByHop && headers != 0)) return Failure{PacketError::extension};
+    ip.protocol = next;
+    if (ip.is_later_fragment) return ip;  // what `next` names is in another packet
+    if (next == kEsp || next == kNoNextHeader) return failure();
+    if (!is_extension(next)) return ip;
+    if (headers == kMaxExtensionHeaders || (next == kHopByHop && headers != 0)) return failure();
     const Octets header = packet.subspan(ip.transport);
-    if (header.size() < 8) return Failure{PacketError::extension};
+    if (header.size() < 8) return failure();
     const std::size_t size = extension_size(next, header);
-    if (size > header.size() || size % 8 != 0) return Failure{PacketError::extension};
+    if (size > header.size() || size % 8 != 0) return failure();
     if (next == kFragment) {
       const std::uint16_t fragment = load_u16(header, 2);
       ip.is_fragment = ip.is_fragment || (fragment & 0xfff9) != 0;
