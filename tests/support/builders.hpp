@@ -67,6 +67,11 @@ class IpBuilder {
   Self& identification(std::uint16_t value) { return identification_ = value, self(); }
   /// IPv4: raw options, a multiple of four octets.
   Self& ip_options(std::string_view text) { return ip_options_ = hex(text), self(); }
+  /// IPv4: four or more octets behind the options that are there.
+  Self& more_ip_options(std::string_view text) {
+    const Buffer more = hex(text);
+    return ip_options_.insert(ip_options_.end(), more.begin(), more.end()), self();
+  }
   /// IPv6: appends an extension header; `after_next_header` is all of it behind the Next Header octet.
   Self& extension(std::uint8_t kind, std::string_view after_next_header) {
     return extensions_.emplace_back(kind, hex(after_next_header)), self();
