@@ -20,14 +20,16 @@ LIBASRP = [
     (r"#\s*include\s*<(unistd|fcntl|poll|pthread|signal|syslog)\.h>", "no headers of an operating system", ()),
     (r"\bpthread_\w+", "engines have one thread", ()),
     (r"\breinterpret_cast\b", "only base may reinterpret octets", ("base/",)),
-    (r"\bmemcpy\s*\(\s*&", "no memcpy into an object: read fields through ByteReader or FixedReader", ("base/",)),
+    (r"\bmemcpy\s*\(\s*&", "no memcpy into an object: read fields through load_u16() or FixedReader", ("base/", "packet/checksum.cpp")),
     (r"__attribute__\s*\(\(\s*packed|#\s*pragma\s+pack|\[\[gnu::packed\]\]", "no packed structs over octets", ()),
 ]
 
-# Daemons: one place reads the clock, one asks for randomness.
+# packet/checksum.cpp copies octets into integers to add them eight at a time.
+
+# Daemons: one place reads clocks and draws random numbers; io/process.cpp bounds how long a program that it runs may take.
 DAEMONS = [
-    (r"\b(system|steady|high_resolution)_clock::now\s*\(|\bclock_gettime\s*\(", "only runtime/clock.cpp reads a clock", ("runtime/clock",)),
-    (r"\b(getrandom|randombytes\w*)\s*\(|\brandom_device\b", "only runtime/random.cpp asks for randomness", ("runtime/random",)),
+    (r"\b(system|steady|high_resolution)_clock::now\s*\(|\bclock_gettime\s*\(", "only runtime/clock.cpp reads a clock", ("runtime/clock", "io/process.cpp")),
+    (r"\b(getrandom|randombytes\w*)\s*\(|\brandom_device\b", "only runtime/clock.cpp draws random numbers", ("runtime/clock",)),
     (r"\b(rand|srand|random)\s*\(", "no rand()", ()),
     (r"\b(system|popen)\s*\(", "no shell: run programs with an argument list", ()),
 ]

@@ -14,7 +14,7 @@ def _compile(command, path):
 
 def problems(root):
     command = shlex.split(os.environ["ASRP_CXX"]) + ["-std=c++20", "-fsyntax-only", "-Wno-pragma-once-outside-header", "-x", "c++"]
-    for directory in ("libasrp/include", "libasrp/src", "asrpd-common", "asrpd-node", "asrpd-holder"):
+    for directory in ("libasrp/include", "libasrp/src", "asrpd-common", "."):
         command += ["-I", str(root / directory)]
     headers = list(tree.files(root, ("libasrp", *tree.GPL_DIRS), {".hpp"}))
     if not headers:
