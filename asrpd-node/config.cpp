@@ -62,7 +62,7 @@ void read_keys(Reader reader, NodeConfig& out) {
 void read_marks(Reader& reader, MarksConfig& out) {
   config::read_mark(reader, "waiting", out.waiting);
   config::read_mark(reader, "unprotected", out.unprotected);
-  config::read_mark(reader, "accepted", out.accepted);
+  config::read_mark(reader, "admitted", out.admitted);
   config::read_mark(reader, "flow", out.flow);
   config::read_mark(reader, "own", out.own);
   reader.finish();

@@ -37,7 +37,7 @@ struct ServiceConfig {
 struct MarksConfig {
   std::uint32_t waiting = 0x10000000;      // connection mark: NS not yet acknowledged
   std::uint32_t unprotected = 0x20000000;  // connection mark: no backup
-  std::uint32_t accepted = 0x08000000;     // packet mark: the raw tap has decided about this one
+  std::uint32_t admitted = 0x08000000;     // packet mark: the raw tap has decided about this one
   std::uint32_t flow = 0x40000000;         // packet mark: an injected packet of a flow
   std::uint32_t own = 0x80000000;          // packet mark: a packet of the daemon's own
 };

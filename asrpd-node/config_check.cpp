@@ -30,7 +30,7 @@ void check_node(const NodeConfig& config, Reader& place) {
 void check_marks(const MarksConfig& marks, Reader& place) {
   if (marks.waiting == marks.unprotected) place.problem("unprotected", "is the same bit as waiting");
   if (marks.flow == marks.own) place.problem("own", "is the same bit as flow");
-  if (marks.accepted == marks.flow || marks.accepted == marks.own) place.problem("accepted", "is the same bit as flow or own");
+  if (marks.admitted == marks.flow || marks.admitted == marks.own) place.problem("admitted", "is the same bit as flow or own");
 }
 
 void check_pool(const NodeConfig& config, std::size_t index, Reader& place) {

@@ -50,7 +50,7 @@ void write_settings(Writer& out, const NodeConfig& config) {
   out.table("marks");
   config::write_mark(out, "waiting", config.marks.waiting);
   config::write_mark(out, "unprotected", config.marks.unprotected);
-  config::write_mark(out, "accepted", config.marks.accepted);
+  config::write_mark(out, "admitted", config.marks.admitted);
   config::write_mark(out, "flow", config.marks.flow);
   config::write_mark(out, "own", config.marks.own);
   config::write_option(out, config.option);

@@ -198,6 +198,17 @@ bool is_answered(const std::string& path) {
   return answered;
 }
 
+std::string counters_members(const std::vector<CounterLine>& lines) {
+  std::string values;
+  std::string help;
+  for (const CounterLine& line : lines) {
+    const std::string separator = values.empty() ? "" : ",";
+    values += separator + json_quoted(line.name) + ":" + std::to_string(line.value);
+    help += separator + json_quoted(line.name) + ":" + json_quoted(line.help);
+  }
+  return "\"counters\":{" + values + "},\"help\":{" + help + "}";
+}
+
 Result<std::unique_ptr<ControlSocket>, IoError> ControlSocket::open(EventLoop& loop, const std::string& path, Handler handler) {
   sockaddr_un address;
   if (!fill_address(path, address))

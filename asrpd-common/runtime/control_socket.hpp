@@ -4,10 +4,12 @@
 // that reads too slowly loses lines, and is told how many by {"lost": n}.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "asrp/base/result.hpp"
 #include "io/error.hpp"
@@ -38,23 +40,23 @@ class ControlSocket {
 /// Whether a program answers at this control socket: another instance is running.
 bool is_answered(const std::string& path);
 
-/// The members of the answer to `counters` for one of the engines' counter sets: {"name": value, ...} and help texts.
+/// One line of the answer to `counters`.
+struct CounterLine {
+  std::string name;
+  std::uint64_t value = 0;
+  std::string help;
+};
+
+/// Appends all of an engine's counters. `info_of` names and explains one.
 template <typename Counter, typename Counters, typename Info>
-void counters_json(const Counters& counters, Info info_of, std::string& values, std::string& help) {
-  values = "{";
-  help = "{";
+void append_counters(std::vector<CounterLine>& lines, const Counters& counters, Info info_of) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(Counter::count_); ++i) {
-    const auto counter = static_cast<Counter>(i);
-    const auto info = info_of(counter);
-    if (i != 0) {
-      values += ',';
-      help += ',';
-    }
-    values += "\"" + std::string(info.name) + "\":" + std::to_string(counters[counter]);
-    help += "\"" + std::string(info.name) + "\":\"" + std::string(info.help) + "\"";
+    const auto info = info_of(static_cast<Counter>(i));
+    lines.push_back({std::string(info.name), counters.values()[i], std::string(info.help)});
   }
-  values += '}';
-  help += '}';
 }
+
+/// `"counters":{"name":value,...},"help":{"name":"text",...}`.
+std::string counters_members(const std::vector<CounterLine>& lines);
 
 }  // namespace asrp::runtime

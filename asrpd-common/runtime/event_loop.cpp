@@ -2,6 +2,7 @@
 #include "runtime/event_loop.hpp"
 
 #include <boost/asio/io_context.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -41,7 +42,7 @@ void wait_readable(const std::shared_ptr<Watched>& watched) {
 }  // namespace
 
 struct EventLoop::Impl {
-  asio::io_context context{1};
+  asio::io_context context;
   asio::steady_timer timer{context};
   std::optional<asio::signal_set> signals;
   std::map<int, std::shared_ptr<Watched>> watched;
@@ -111,6 +112,8 @@ void EventLoop::on_signals(std::initializer_list<int> signals, std::function<voi
   for (const int number : signals) impl_->signals->add(number);
   impl_->wait_signal(on_signal);
 }
+
+void EventLoop::post(Callback callback) { asio::post(impl_->context, std::move(callback)); }
 
 void EventLoop::run() { impl_->context.run(); }
 void EventLoop::stop() { impl_->context.stop(); }

@@ -35,6 +35,9 @@ class EventLoop {
   /// Calls back for each of the signals. Call once.
   void on_signals(std::initializer_list<int> signals, std::function<void(int)> on_signal);
 
+  /// Calls back in the loop's thread, soon. The only member that other threads may use.
+  void post(Callback callback);
+
   /// Runs until stop().
   void run();
   void stop();

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "runtime/files.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+namespace asrp::runtime {
+
+using io::IoError;
+
+Result<std::optional<std::string>, IoError> read_file(const std::string& path) {
+  errno = 0;
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream) {
+    if (errno == ENOENT) return std::optional<std::string>();
+    return Failure{IoError{"read " + path, errno, ""}};
+  }
+  std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
+  if (stream.bad()) return Failure{IoError{"read " + path, errno, ""}};
+  return std::optional<std::string>(std::move(text));
+}
+
+Result<Done, IoError> write_file(const std::string& path, const std::string& text) {
+  std::error_code ignored;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  const std::string temporary = path + ".new";
+  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  bool good = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
+  int error = errno;
+  if (fd >= 0) close(fd);
+  if (good && std::rename(temporary.c_str(), path.c_str()) != 0) {
+    good = false;
+    error = errno;
+  }
+  if (good) return Done{};
+  return Failure{IoError{"write " + path, error, "its directory must exist and be writable"}};
+}
+
+}  // namespace asrp::runtime

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-holder/config.hpp"
+
+#include <algorithm>
+#include <charconv>
+
+namespace asrp::holder {
+namespace {
+
+using config::Problems;
+using config::Reader;
+using engine::LocalService;
+using engine::OnFull;
+using engine::Prefix;
+using engine::Push;
+using std::chrono::hours;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+std::optional<Prefix> parse_prefix(const std::string& text) {
+  const std::size_t slash = text.find('/');
+  const auto address = IpAddress::parse(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  const unsigned longest = address->is_v4() ? 32 : 128;
+  unsigned length = longest;
+  if (slash != std::string::npos) {
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data() + slash + 1, end, length);
+    if (error != std::errc{} || rest != end || length > longest) return std::nullopt;
+  }
+  return Prefix{*address, static_cast<std::uint8_t>(length)};
+}
+
+/// Whether the address has bits behind the prefix: then somebody meant something else.
+bool has_host_bits(const Prefix& prefix) {
+  const Octets octets = prefix.address.octets();
+  for (std::size_t bit = prefix.length; bit < octets.size() * 8; ++bit)
+    if ((octets[bit / 8] & (0x80u >> (bit % 8))) != 0) return true;
+  return false;
+}
+
+void read_nodes(Reader& reader, std::vector<Prefix>& out) {
+  if (!reader.require("nodes")) return;
+  std::vector<std::string> texts;
+  reader.texts("nodes", texts);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const auto prefix = parse_prefix(texts[i]);
+    if (!prefix) {
+      reader.problem("nodes", "found \"" + texts[i] + "\", allowed are addresses and prefixes such as \"10.0.0.0/24\"");
+    } else if (has_host_bits(*prefix)) {
+      reader.problem("nodes", "found \"" + texts[i] + "\", whose address has bits behind the prefix");
+    } else {
+      out.push_back(*prefix);
+    }
+  }
+  if (texts.empty()) reader.warning("nodes", "is empty: no standalone message is taken, so this holder answers no queries");
+}
+
+void read_holder(Reader reader, HolderConfig& out) {
+  engine::HolderOptions& o = out.options;
+  read_nodes(reader, o.nodes);
+  reader.addresses("local_ips", o.local_ips);
+  for (const IpAddress& address : o.local_ips)
+    if (address.is_unspecified()) reader.problem("local_ips", "found " + address.to_string() + ", allowed are this host's own addresses");
+  reader.integer("port", o.port, 1, 65535);
+  reader.text("store_dir", out.store_dir);
+  reader.text("control_socket", out.control_socket);
+  config::read_on_stop(reader, out.on_stop);
+  reader.boolean("loopback", out.loopback);
+  reader.choice<OnFull>("on_full", o.on_full, {{"pass", OnFull::pass}, {"drop", OnFull::drop}});
+  reader.integer("max_backups", o.max_backups, 1, 1'000'000'000);
+  reader.integer("max_embryonic", o.max_embryonic, 1, 1'000'000'000);
+  if (o.max_embryonic > o.max_backups)
+    reader.problem("max_embryonic", "found " + std::to_string(o.max_embryonic) + ", more than max_backups, which is " +
+                                        std::to_string(o.max_backups));
+  reader.duration("embryonic_life", o.embryonic_life, seconds(1), hours(24));
+  reader.duration("time_wait_recheck", o.time_wait_recheck, seconds(1), hours(24));
+  reader.duration("first_look", o.first_look, milliseconds(10), hours(1));
+  reader.duration("reconcile_interval", o.reconcile_interval, seconds(1), hours(24));
+  reader.finish();
+}
+
+LocalService read_service(Reader& reader) {
+  LocalService out;
+  if (reader.require("protocol"))
+    reader.choice<Protocol>("protocol", out.protocol, {{"tcp", Protocol::tcp}, {"udp", Protocol::udp}});
+  if (reader.require("port")) reader.integer("port", out.port, 1, 65535);
+  reader.choice<Push>("push", out.push, {{"auto", Push::automatic}, {"always", Push::always}, {"never", Push::never}});
+  reader.duration("udp_linger", out.udp_linger, Duration::zero(), hours(24));
+  if (out.protocol == Protocol::tcp && reader.has("udp_linger"))
+    reader.problem("udp_linger", "is given for TCP; it is for protocol = \"udp\"");
+  reader.finish();
+  return out;
+}
+
+void check_services(const engine::HolderOptions& options, std::vector<Reader>& places) {
+  for (std::size_t i = 0; i < options.services.size(); ++i) {
+    const LocalService& service = options.services[i];
+    if (service.protocol == Protocol::udp && service.port == options.port)
+      places[i].problem("port", "found " + std::to_string(service.port) + ", which is ASRP-PORT");
+    for (std::size_t j = 0; j < i; ++j)
+      if (options.services[j].protocol == service.protocol && options.services[j].port == service.port && service.port != 0)
+        places[i].problem("port", "found " + to_string(service.protocol) + " port " + std::to_string(service.port) + " a second time");
+  }
+}
+
+HolderConfig read_all(const config::Value& root, const std::string& file, Problems& problems) {
+  HolderConfig out;
+  Reader top(root, "", file, problems);
+  top.require("holder");
+  read_holder(top.table("holder"), out);
+  config::read_queue(top.table("queue"), out.queue, 2);
+  Reader marks = top.table("marks");
+  config::read_mark(marks, "own", out.marks.own);
+  config::read_mark(marks, "done", out.marks.done);
+  if (out.marks.own == out.marks.done) marks.problem("done", "is the same bit as own");
+  marks.finish();
+  config::read_option(top.table("option"), out.options.marker);
+  config::read_log(top.table("log"), out.log);
+  std::vector<Reader> services = top.tables("services");
+  for (Reader& each : services) out.options.services.push_back(read_service(each));
+  check_services(out.options, services);
+  top.finish();
+  return out;
+}
+
+std::string_view name_of(Push push) {
+  switch (push) {
+    case Push::automatic:
+      return "auto";
+    case Push::always:
+      return "always";
+    case Push::never:
+      return "never";
+  }
+  return "";
+}
+
+std::string to_text(const Prefix& prefix) { return prefix.address.to_string() + "/" + std::to_string(prefix.length); }
+
+}  // namespace
+
+bool HolderConfig::follows_udp() const {
+  const auto& services = options.services;
+  return std::any_of(services.begin(), services.end(), [](const LocalService& s) { return s.protocol == Protocol::udp; });
+}
+
+std::optional<HolderConfig> parse_config(std::string_view text, const std::string& file, Problems& problems) {
+  const auto root = config::parse_toml(text, file, problems);
+  if (!root) return std::nullopt;
+  HolderConfig config = read_all(*root, file, problems);
+  if (problems.errors() > 0) return std::nullopt;
+  return config;
+}
+
+std::optional<HolderConfig> load_config(const std::string& file, Problems& problems) {
+  const auto root = config::load_toml(file, problems);
+  if (!root) return std::nullopt;
+  HolderConfig config = read_all(*root, file, problems);
+  if (problems.errors() > 0) return std::nullopt;
+  return config;
+}
+
+std::string print_config(const HolderConfig& config) {
+  const engine::HolderOptions& o = config.options;
+  config::Writer out;
+  out.table("holder");
+  std::vector<std::string> nodes;
+  for (const Prefix& prefix : o.nodes) nodes.push_back(config::Writer::quoted(to_text(prefix)));
+  out.raw("nodes", config::Writer::list(nodes));
+  out.addresses("local_ips", o.local_ips);
+  out.integer("port", o.port);
+  out.text("store_dir", config.store_dir);
+  out.text("control_socket", config.control_socket);
+  out.text("on_stop", config::to_string(config.on_stop));
+  out.boolean("loopback", config.loopback);
+  out.text("on_full", o.on_full == OnFull::pass ? "pass" : "drop");
+  out.integer("max_backups", static_cast<std::int64_t>(o.max_backups));
+  out.integer("max_embryonic", static_cast<std::int64_t>(o.max_embryonic));
+  out.duration("embryonic_life", o.embryonic_life);
+  out.duration("time_wait_recheck", o.time_wait_recheck);
+  out.duration("first_look", o.first_look);
+  out.duration("reconcile_interval", o.reconcile_interval);
+  config::write_queue(out, config.queue);
+  out.table("marks");
+  config::write_mark(out, "own", config.marks.own);
+  config::write_mark(out, "done", config.marks.done);
+  config::write_option(out, o.marker);
+  config::write_log(out, config.log);
+  for (const LocalService& service : o.services) {
+    out.item("services");
+    out.text("protocol", to_string(service.protocol));
+    out.integer("port", service.port);
+    out.text("push", name_of(service.push));
+    if (service.protocol == Protocol::udp) out.duration("udp_linger", service.udp_linger);
+  }
+  return out.str();
+}
+
+}  // namespace asrp::holder

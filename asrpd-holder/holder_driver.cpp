@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-holder/holder_driver.hpp"
+
+namespace asrp::holder {
+namespace {
+
+using engine::Direction;
+using engine::Output;
+using engine::OutputKind;
+
+// Bursts before timers and signals get their turn.
+constexpr int kBurstsPerWake = 32;
+
+}  // namespace
+
+HolderDriver::HolderDriver(engine::HolderEngine& engine, Edges edges, const DriverOptions& options, Clock clock)
+    : engine_(engine), edges_(edges), options_(options), clock_(std::move(clock)) {}
+
+void HolderDriver::on_readable() {
+  for (int i = 0; i < kBurstsPerWake; ++i) {
+    const TimePoint now = clock_();
+    const bool packets = take_packets(now);
+    const bool messages = take_messages(now);
+    if (!packets && !messages) return;
+    ++statistics_.bursts;
+    finish(now);
+  }
+}
+
+bool HolderDriver::take_packets(TimePoint now) {
+  const auto burst = edges_.queue.receive();
+  for (const io::QueuedPacket& packet : burst) {
+    if (packet.wire_size > packet.octets.size()) {
+      ++statistics_.cut_packets;
+      edges_.queue.stage_verdict(packet.id, io::Verdict::accept, {}, 0);
+      continue;
+    }
+    if (packet.mark != 0) marks_.emplace_back(packet.id, packet.mark);
+    const bool outbound = packet.id.queue != options_.queue_base;
+    engine_.on_packet(now, packet.id, outbound ? Direction::outbound : Direction::inbound, packet.octets);
+  }
+  return !burst.empty();
+}
+
+bool HolderDriver::take_messages(TimePoint now) {
+  const auto messages = edges_.messages.receive();
+  for (const io::ReceivedMessage& message : messages) engine_.on_message(now, message.from, message.to, message.octets);
+  return !messages.empty();
+}
+
+void HolderDriver::on_notices() {
+  const TimePoint now = clock_();
+  const io::HostSessions::Notices notices = edges_.sessions.drain();
+  for (const Tuple& ended : notices.ended) engine_.on_session_end(now, ended);
+  statistics_.notices += notices.ended.size();
+  if (notices.lost) {
+    ++statistics_.notices_lost;
+    engine_.on_notices_lost(now);
+  }
+  finish(now);
+}
+
+void HolderDriver::on_addresses() { engine_.on_local_addresses(edges_.addresses.refresh()); }
+
+void HolderDriver::on_timer() {
+  const TimePoint now = clock_();
+  engine_.on_timeout(now);
+  finish(now);
+}
+
+void HolderDriver::stage_verdict(const Output& output, Octets replacement) {
+  std::uint32_t mark = 0;
+  for (const auto& [id, value] : marks_)
+    if (id == output.packet) mark = value;
+  if (output.packet.queue == options_.queue_base) {
+    mark |= options_.own_mark;  // looked at: the rule against bypassed packets lets it pass
+  } else if (output.mark != 0) {
+    mark |= options_.done_mark;
+  }
+  edges_.queue.stage_verdict(output.packet, io::Verdict::accept, replacement, mark);
+}
+
+void HolderDriver::finish(TimePoint now) {
+  engine_.flush(now);
+  engine::Outbox& outbox = engine_.outbox();
+  for (const Output& output : outbox.outputs()) {
+    switch (output.kind) {
+      case OutputKind::accept:
+        stage_verdict(output, {});
+        break;
+      case OutputKind::replace:
+        stage_verdict(output, outbox.octets(output));
+        break;
+      case OutputKind::drop:
+        edges_.queue.stage_verdict(output.packet, io::Verdict::drop, {}, 0);
+        break;
+      case OutputKind::send_flow:
+      case OutputKind::send_own:
+        edges_.sender.stage(outbox.octets(output), options_.own_mark);
+        break;
+    }
+  }
+  // A PS in a packet of its own goes in front of the packet that it announces (kernel-facts 14).
+  edges_.sender.flush();
+  edges_.queue.send_verdicts();
+  outbox.clear();
+  marks_.clear();
+}
+
+}  // namespace asrp::holder

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The only class that knows both the holder engine and the edges: bursts in, verdicts and packets out.
+#pragma once
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "asrp/engine/holder_engine.hpp"
+#include "io/local_sessions.hpp"
+#include "io/message_socket.hpp"
+#include "io/packet_queue.hpp"
+#include "io/packet_sender.hpp"
+
+namespace asrp::holder {
+
+struct DriverOptions {
+  std::uint16_t queue_base = 51210;  // inbound; the next one is outbound
+  std::uint32_t own_mark = 0x80000000;
+  std::uint32_t done_mark = 0x04000000;
+};
+
+class HolderDriver {
+ public:
+  struct Edges {
+    io::PacketQueue& queue;
+    io::PacketSender& sender;
+    io::MessageSocket& messages;
+    io::HostSessions& sessions;
+    io::LocalAddresses& addresses;
+  };
+  using Clock = std::function<TimePoint()>;
+
+  /// All references must outlive the driver.
+  HolderDriver(engine::HolderEngine& engine, Edges edges, const DriverOptions& options, Clock clock);
+
+  /// Takes what waits at the queue and at the socket, burst by burst, and leaves after a bounded number of bursts.
+  void on_readable();
+  /// Sessions of the host ended.
+  void on_notices();
+  /// The host's addresses may have changed.
+  void on_addresses();
+  /// What the engine's timer is for.
+  void on_timer();
+  /// Sends what the engine's outbox holds, after an input that was not given by the members above (reconfigure).
+  void finish(TimePoint now);
+
+  struct Statistics {
+    std::uint64_t bursts = 0;
+    std::uint64_t cut_packets = 0;  // the kernel gave a part only: let through as they are (C10)
+    std::uint64_t notices = 0;
+    std::uint64_t notices_lost = 0;
+  };
+  [[nodiscard]] const Statistics& statistics() const { return statistics_; }
+
+ private:
+  bool take_packets(TimePoint now);
+  bool take_messages(TimePoint now);
+  void stage_verdict(const engine::Output& output, Octets replacement);
+
+  engine::HolderEngine& engine_;
+  Edges edges_;
+  DriverOptions options_;
+  Clock clock_;
+  Statistics statistics_;
+  std::vector<std::pair<engine::PacketId, std::uint32_t>> marks_;  // of this burst's packets that came with one
+};
+
+}  // namespace asrp::holder

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What the holder's control socket answers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "asrp/engine/holder_engine.hpp"
+#include "asrpd-holder/holder_driver.hpp"
+#include "runtime/control_socket.hpp"
+
+namespace asrp::holder {
+
+std::vector<runtime::CounterLine> counter_lines(const engine::HolderEngine& engine, const HolderDriver::Edges& edges,
+                                                const HolderDriver::Statistics& driver);
+/// Members of the answer to `status`.
+std::string status_members(const engine::HolderEngine& engine, double uptime_seconds);
+
+}  // namespace asrp::holder

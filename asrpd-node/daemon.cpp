@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-node/daemon.hpp"
+
+#include <csignal>
+#include <filesystem>
+
+#include "asrpd-node/node_driver.hpp"
+#include "asrpd-node/rules.hpp"
+#include "asrpd-node/state.hpp"
+#include "asrpd-node/status.hpp"
+#include "asrpd-node/sysctls.hpp"
+#include "io/nfqueue.hpp"
+#include "io/route_paths.hpp"
+#include "runtime/clock.hpp"
+#include "runtime/control_socket.hpp"
+#include "runtime/event_log.hpp"
+#include "runtime/event_loop.hpp"
+#include "runtime/log.hpp"
+#include "runtime/notify.hpp"
+#include "runtime/rule_keeper.hpp"
+
+namespace asrp::node {
+namespace {
+
+using io::IoError;
+using runtime::log_error;
+using runtime::log_info;
+using runtime::log_warning;
+
+constexpr Duration kFillInterval = std::chrono::seconds(1);
+
+Result<std::vector<io::RuleSet>, IoError> all_rules(const NodeConfig& config) {
+  std::vector<io::RuleSet> sets;
+  for (const Family family : {Family::v4, Family::v6}) {
+    auto rules = node_rules(config, family);
+    if (!rules) return Failure{rules.error()};
+    sets.push_back(std::move(*rules));
+  }
+  return sets;
+}
+
+engine::NodeOptions engine_options(const NodeConfig& config, const State& state) {
+  engine::NodeOptions options = to_options(config, history_of(state));
+  options.admitted_mark = config.marks.admitted;
+  return options;
+}
+
+class Node final : public Daemon {
+ public:
+  Node(NodeConfig config, std::string config_file)
+      : config_(std::move(config)), config_file_(std::move(config_file)), started_(runtime::monotonic_now()) {}
+  ~Node() override { unwatch(); }
+
+  Result<Done, IoError> open();
+  void run() override;
+
+ private:
+  Result<Done, IoError> open_edges();
+  Result<Done, IoError> open_control();
+  void make_engine();
+  void watch();
+  void unwatch();
+  void arm_timer();
+  void reload();
+  Result<Done, IoError> bring_into_force(const NodeConfig& config);
+  void keep_fixed_settings(NodeConfig& next) const;
+  void stop();
+  bool answer(std::string_view command, std::string& members);
+  [[nodiscard]] NodeDriver::Edges edges() const { return {*queue_, *sender_, *messages_, *conntrack_}; }
+
+  NodeConfig config_;
+  std::string config_file_;
+  TimePoint started_;
+  State state_;
+  runtime::EventLoop loop_;
+  runtime::SystemRandom random_;
+  runtime::EventLog events_;
+  std::unique_ptr<io::PacketQueue> queue_;
+  std::unique_ptr<io::PacketSender> sender_;
+  std::unique_ptr<io::MessageSocket> messages_;
+  std::unique_ptr<io::Conntrack> conntrack_;
+  std::unique_ptr<engine::Paths> paths_;
+  std::unique_ptr<runtime::RuleKeeper> rules_;
+  std::unique_ptr<runtime::ControlSocket> control_;
+  std::optional<engine::NodeEngine> engine_;
+  std::optional<NodeDriver> driver_;
+};
+
+Result<Done, IoError> Node::open_edges() {
+  const config::QueueConfig& q = config_.queue;
+  const auto number = [&q](unsigned n) { return static_cast<std::uint16_t>(q.base + n); };
+  auto queue = io::open_nfqueue({{number(0), number(1), number(2)}, q.length, q.receive_buffer, false, q.burst});
+  if (!queue) return Failure{queue.error()};
+  queue_ = std::move(*queue);
+  auto conntrack = io::Conntrack::open({config_.marks.waiting, config_.marks.unprotected, 30});
+  if (!conntrack) return Failure{conntrack.error()};
+  conntrack_ = std::move(*conntrack);
+  auto sender = io::open_raw_sender({config_.marks.flow, config_.marks.own});
+  if (!sender) return Failure{sender.error()};
+  sender_ = std::move(*sender);
+  auto messages = io::open_message_socket(config_.port);
+  if (!messages) return Failure{messages.error()};
+  messages_ = std::move(*messages);
+  auto paths = io::open_route_paths();
+  if (!paths) return Failure{paths.error()};
+  paths_ = std::move(*paths);
+  return Done{};
+}
+
+Result<Done, IoError> Node::open_control() {
+  auto control = runtime::ControlSocket::open(loop_, config_.control_socket, [this](std::string_view command, std::string& members) {
+    return answer(command, members);
+  });
+  if (!control) return Failure{control.error()};
+  control_ = std::move(*control);
+  control_->on_subscription([this](bool wanted) {
+    events_.set_line_sink(wanted ? [this](const std::string& line) { control_->publish(line); } : runtime::EventLog::LineSink());
+  });
+  return Done{};
+}
+
+Result<Done, IoError> Node::open() {
+  if (auto done = open_control(); !done) return done;
+  if (auto done = open_edges(); !done) return done;
+  auto rules = runtime::RuleKeeper::open(loop_, [this] { driver_->feed_marked_flows(); });
+  if (!rules) return Failure{rules.error()};
+  rules_ = std::move(*rules);
+  if (auto done = bring_into_force(config_); !done) return done;
+  for (const std::string& problem : forwarding_problems(config_)) log_warning("forwarding", problem);
+  return Done{};
+}
+
+/// Rules, sysctls and state file for `config`, and the engine's options. All or nothing: a failure leaves what was.
+Result<Done, IoError> Node::bring_into_force(const NodeConfig& config) {
+  auto sets = all_rules(config);
+  if (!sets) return Failure{sets.error()};
+  if (auto done = rules_->replace(std::move(*sets)); !done) return done;
+  if (auto done = apply_sysctls(config); !done) return done;
+  std::string trouble;
+  if (!driver_) state_ = load_state(config.state_dir, trouble);
+  if (!trouble.empty()) log_error("state", trouble);
+  State next = next_state(state_, config);
+  if (next != state_) {
+    if (auto done = save_state(config.state_dir, next); !done) log_error("state", done.error().to_string() + "; former pools will be forgotten at the next start");
+    state_ = std::move(next);
+  }
+  engine::NodeOptions options = engine_options(config, state_);
+  if (driver_) {
+    const TimePoint now = runtime::monotonic_now();
+    engine_->reconfigure(now, std::move(options));
+    driver_->finish(now);
+  } else {
+    engine_.emplace(std::move(options), *conntrack_, *paths_, random_, events_);
+    driver_.emplace(*engine_, edges(), DriverOptions{config.queue.base, config.marks.flow, config.marks.own},
+                    runtime::monotonic_now);
+  }
+  return Done{};
+}
+
+void Node::watch() {
+  const auto taken = [this] {
+    driver_->on_readable();
+    arm_timer();
+  };
+  loop_.watch(queue_->descriptor(), taken);
+  loop_.watch(messages_->descriptor(), taken);
+  loop_.every(config_.recovery.unprotected_interval, [this] {
+    driver_->feed_marked_flows();
+    arm_timer();
+  });
+  loop_.every(kFillInterval, [this] { driver_->check_table_fill(); });
+  if (const auto interval = runtime::watchdog_interval()) loop_.every(*interval, [] { runtime::notify_watchdog(); });
+  loop_.on_signals({SIGHUP, SIGTERM, SIGINT}, [this](int number) {
+    if (number == SIGHUP) {
+      reload();
+    } else {
+      stop();
+    }
+  });
+}
+
+void Node::unwatch() {
+  if (queue_) loop_.unwatch(queue_->descriptor());
+  if (messages_) loop_.unwatch(messages_->descriptor());
+}
+
+void Node::arm_timer() {
+  if (const auto at = engine_->next_timeout()) {
+    loop_.set_timer(*at, [this] {
+      driver_->on_timer();
+      arm_timer();
+    });
+  } else {
+    loop_.cancel_timer();
+  }
+}
+
+void Node::run() {
+  watch();
+  driver_->feed_marked_flows();
+  arm_timer();
+  log_info("start", "asrpd-node " ASRP_VERSION " serves " + std::to_string(config_.services.size()) + " services, queues " +
+                        std::to_string(config_.queue.base) + " to " + std::to_string(config_.queue.base + 2));
+  runtime::notify_ready("serving");
+  loop_.run();
+}
+
+/// What is bound or opened at the start cannot change while the daemon runs.
+void Node::keep_fixed_settings(NodeConfig& next) const {
+  const auto fixed = [](const char* key, auto& value, const auto& now) {
+    if (value == now) return;
+    log_warning("reload", std::string(key) + " has changed; it takes effect at the next start");
+    value = now;
+  };
+  fixed("node.port", next.port, config_.port);
+  fixed("node.state_dir", next.state_dir, config_.state_dir);
+  fixed("node.control_socket", next.control_socket, config_.control_socket);
+  fixed("[queue]", next.queue, config_.queue);
+  fixed("[marks]", next.marks, config_.marks);
+  fixed("recovery.unprotected_interval", next.recovery.unprotected_interval, config_.recovery.unprotected_interval);
+}
+
+void Node::reload() {
+  runtime::notify_reloading();
+  config::Problems problems;
+  auto next = load_config(config_file_, problems);
+  for (const config::Problem& problem : problems.list) {
+    if (problem.is_warning) {
+      log_warning("config", problem.to_string());
+    } else {
+      log_error("config", problem.to_string());
+    }
+  }
+  if (!next) {
+    log_error("reload", config_file_ + " has " + std::to_string(problems.errors()) + " problems: the running configuration stays");
+    return runtime::notify_ready("serving; the last reload failed");
+  }
+  keep_fixed_settings(*next);
+  if (const auto trouble = runtime::configure_log(next->log)) {
+    log_error("reload", "log: " + *trouble + ": the running configuration stays");
+    return runtime::notify_ready("serving; the last reload failed");
+  }
+  if (auto done = bring_into_force(*next); !done) {
+    log_error("reload", done.error().to_string() + ": the running configuration stays");
+    (void)runtime::configure_log(config_.log);
+    if (auto sets = all_rules(config_)) (void)rules_->replace(std::move(*sets));
+    return runtime::notify_ready("serving; the last reload failed");
+  }
+  config_ = std::move(*next);
+  arm_timer();
+  log_info("reload", config_file_ + " is in force");
+  runtime::notify_ready("serving");
+}
+
+void Node::stop() {
+  runtime::notify_stopping();
+  if (config_.on_stop == config::OnStop::remove) {
+    rules_->remove();
+    if (auto done = restore_sysctls(config_.state_dir); !done) log_error("stop", done.error().to_string());
+    log_info("stop", "stopped; rules removed");
+  } else {
+    log_info("stop", "stopped; rules stay: known sessions go on, new ones wait (on_stop = \"keep\")");
+  }
+  loop_.stop();
+}
+
+bool Node::answer(std::string_view command, std::string& members) {
+  if (!driver_) return false;
+  if (command == "counters") {
+    auto lines = counter_lines(*engine_, edges(), driver_->statistics());
+    lines.push_back({"rules.repairs", rules_->repairs(), "times that rules were put back"});
+    members = runtime::counters_members(lines);
+    return true;
+  }
+  if (command == "status") {
+    members = status_members(*engine_, edges(), std::chrono::duration<double>(runtime::monotonic_now() - started_).count());
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Daemon>, IoError> Daemon::start(NodeConfig config, const std::string& config_file) {
+  auto node = std::make_unique<Node>(std::move(config), std::filesystem::absolute(config_file).string());
+  if (auto done = node->open(); !done) return Failure{done.error()};
+  return std::unique_ptr<Daemon>(std::move(node));
+}
+
+Result<Done, IoError> remove_everything(const std::optional<NodeConfig>& config) {
+  const NodeConfig settings = config.value_or(NodeConfig{});
+  if (runtime::is_answered(settings.control_socket))
+    return Failure{IoError{"remove rules", 0, "asrpd-node is running and would put them back; stop it first"}};
+  for (const Family family : {Family::v4, Family::v6}) {
+    // Without IPv6 there is nothing to remove, and ip6tables may not work at all (C36).
+    if (family == Family::v6 && !std::filesystem::exists("/proc/sys/net/ipv6")) continue;
+    if (auto done = io::remove_rules(node_chains(family)); !done) return done;
+  }
+  return restore_sysctls(settings.state_dir);
+}
+
+}  // namespace asrp::node

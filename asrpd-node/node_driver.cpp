@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-node/node_driver.hpp"
+
+namespace asrp::node {
+namespace {
+
+using engine::Output;
+using engine::OutputKind;
+
+// Bursts before timers and signals get their turn.
+constexpr int kBurstsPerWake = 32;
+
+// The table counts as nearly full above 15/16 of its size, and no longer so below 7/8.
+constexpr std::uint64_t kFullNumerator = 15;
+constexpr std::uint64_t kEasedNumerator = 14;
+constexpr std::uint64_t kDenominator = 16;
+
+}  // namespace
+
+NodeDriver::NodeDriver(engine::NodeEngine& engine, Edges edges, const DriverOptions& options, Clock clock)
+    : engine_(engine), edges_(edges), options_(options), clock_(std::move(clock)) {}
+
+void NodeDriver::on_readable() {
+  for (int i = 0; i < kBurstsPerWake; ++i) {
+    const TimePoint now = clock_();
+    const bool packets = take_packets(now);
+    const bool messages = take_messages(now);
+    if (!packets && !messages) return;
+    ++statistics_.bursts;
+    finish(now);
+  }
+}
+
+bool NodeDriver::take_packets(TimePoint now) {
+  const auto burst = edges_.queue.receive();
+  for (const io::QueuedPacket& packet : burst) {
+    if (packet.wire_size > packet.octets.size()) {
+      ++statistics_.cut_packets;
+      edges_.queue.stage_verdict(packet.id, io::Verdict::drop, {}, 0);
+      continue;
+    }
+    if (packet.mark != 0) marks_.emplace_back(packet.id, packet.mark);
+    const auto tap = static_cast<engine::Tap>(packet.id.queue - options_.queue_base);
+    engine_.on_packet(now, packet.id, tap, packet.octets);
+  }
+  return !burst.empty();
+}
+
+bool NodeDriver::take_messages(TimePoint now) {
+  const auto messages = edges_.messages.receive();
+  for (const io::ReceivedMessage& message : messages) engine_.on_message(now, message.from, message.to.address, message.octets);
+  const auto unreachable = edges_.messages.unreachable_peers();
+  for (const IpAddress& peer : unreachable) engine_.on_port_unreachable(now, peer);
+  return !messages.empty() || !unreachable.empty();
+}
+
+void NodeDriver::on_timer() {
+  const TimePoint now = clock_();
+  engine_.on_timeout(now);
+  finish(now);
+}
+
+void NodeDriver::feed_marked_flows() {
+  // Collected first: the engine changes entries, and the table's socket is busy while it dumps.
+  std::vector<engine::FlowEntry> entries;
+  edges_.conntrack.for_each_marked([&](const engine::FlowEntry& entry) { entries.push_back(entry); });
+  const TimePoint now = clock_();
+  for (const engine::FlowEntry& entry : entries) engine_.on_marked_flow(now, entry);
+  finish(now);
+}
+
+void NodeDriver::check_table_fill() {
+  const io::Conntrack::Fill fill = edges_.conntrack.fill();
+  const std::uint64_t numerator = table_pressure_ ? kEasedNumerator : kFullNumerator;
+  const bool pressure = fill.maximum > 0 && fill.count * kDenominator >= fill.maximum * numerator;
+  if (pressure == table_pressure_) return;
+  table_pressure_ = pressure;
+  engine_.set_table_pressure(pressure);
+}
+
+void NodeDriver::finish(TimePoint now) {
+  engine_.flush(now);
+  engine::Outbox& outbox = engine_.outbox();
+  for (const Output& output : outbox.outputs()) {
+    switch (output.kind) {
+      case OutputKind::accept:
+        edges_.queue.stage_verdict(output.packet, io::Verdict::accept, {}, verdict_mark(output));
+        break;
+      case OutputKind::replace:
+        edges_.queue.stage_verdict(output.packet, io::Verdict::accept, outbox.octets(output), verdict_mark(output));
+        break;
+      case OutputKind::drop:
+        edges_.queue.stage_verdict(output.packet, io::Verdict::drop, {}, 0);
+        break;
+      case OutputKind::send_flow:
+        edges_.sender.stage(outbox.octets(output), options_.flow_mark);
+        break;
+      case OutputKind::send_own:
+        edges_.sender.stage(outbox.octets(output), options_.own_mark);
+        break;
+    }
+  }
+  // What is sent goes first: a message that announces a packet is on its way before that packet's verdict lets it go.
+  edges_.sender.flush();
+  edges_.queue.send_verdicts();
+  outbox.clear();
+  marks_.clear();
+}
+
+std::uint32_t NodeDriver::verdict_mark(const Output& output) const {
+  if (output.mark == 0) return 0;
+  for (const auto& [id, mark] : marks_)
+    if (id == output.packet) return mark | output.mark;
+  return output.mark;
+}
+
+}  // namespace asrp::node

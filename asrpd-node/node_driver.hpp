@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The only class that knows both the node engine and the edges: bursts in, verdicts and packets out.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "asrp/engine/node_engine.hpp"
+#include "io/conntrack.hpp"
+#include "io/message_socket.hpp"
+#include "io/packet_queue.hpp"
+#include "io/packet_sender.hpp"
+
+namespace asrp::node {
+
+struct DriverOptions {
+  std::uint16_t queue_base = 51200;
+  std::uint32_t flow_mark = 0x40000000;  // on packets of flows that the engine sends
+  std::uint32_t own_mark = 0x80000000;   // on its own
+};
+
+class NodeDriver {
+ public:
+  struct Edges {
+    io::PacketQueue& queue;
+    io::PacketSender& sender;
+    io::MessageSocket& messages;
+    io::Conntrack& conntrack;
+  };
+  using Clock = std::function<TimePoint()>;
+
+  /// All references must outlive the driver.
+  NodeDriver(engine::NodeEngine& engine, Edges edges, const DriverOptions& options, Clock clock);
+
+  /// Takes what waits at the queue and at the socket, burst by burst, and leaves after a bounded number of bursts: what is left
+  /// calls again.
+  void on_readable();
+  /// What the engine's timer is for.
+  void on_timer();
+  /// Hands every marked entry of the kernel's table to the engine (decision 7): at the start, then once in
+  /// NodeTiming::unprotected_interval.
+  void feed_marked_flows();
+  /// Watches how full the kernel's table is, and tells the engine when it has to refuse unproven sessions (decision 5).
+  void check_table_fill();
+  /// Sends what the engine's outbox holds, after an input that was not given by the members above (reconfigure).
+  void finish(TimePoint now);
+
+  struct Statistics {
+    std::uint64_t bursts = 0;
+    std::uint64_t cut_packets = 0;  // the kernel gave a part only: dropped, never sent back (C10)
+  };
+  [[nodiscard]] const Statistics& statistics() const { return statistics_; }
+
+ private:
+  bool take_packets(TimePoint now);
+  bool take_messages(TimePoint now);
+  /// The mark for a verdict: what the packet came with, and the engine's bit; 0 leaves it as it is.
+  [[nodiscard]] std::uint32_t verdict_mark(const engine::Output& output) const;
+
+  engine::NodeEngine& engine_;
+  Edges edges_;
+  DriverOptions options_;
+  Clock clock_;
+  Statistics statistics_;
+  bool table_pressure_ = false;
+  std::vector<std::pair<engine::PacketId, std::uint32_t>> marks_;  // of this burst's packets that came with one
+};
+
+}  // namespace asrp::node

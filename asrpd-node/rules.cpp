@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-node/rules.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "config/filters.hpp"
+
+namespace asrp::node {
+namespace {
+
+using config::bit;
+using engine::ForwardMode;
+using engine::Service;
+
+struct Texts {
+  std::vector<std::string> raw_prerouting, raw_output, prerouting, forward, output, postrouting;
+};
+
+/// "-p tcp -d 192.0.2.1 --dport 80 ": packets of clients.
+std::string to_endpoint(Protocol protocol, const Endpoint& e) {
+  return "-p " + to_string(protocol) + " -d " + e.address.to_string() + " --dport " + std::to_string(e.port) + " ";
+}
+/// "-p tcp -s 10.0.2.1 --sport 80 ": packets of servers.
+std::string from_endpoint(Protocol protocol, const Endpoint& e) {
+  return "-p " + to_string(protocol) + " -s " + e.address.to_string() + " --sport " + std::to_string(e.port) + " ";
+}
+
+class Builder {
+ public:
+  Builder(const NodeConfig& config, Family family) : config_(config), family_(family) {
+    const auto queue = [&](unsigned n) { return "-j NFQUEUE --queue-num " + std::to_string(config.queue.base + n); };
+    first_ = queue(0);
+    stray_ = queue(1);
+    known_ = queue(2);
+  }
+
+  Result<Texts, io::IoError> build() {
+    if (auto filters = config::udp_surplus_filters(family_)) {
+      surplus_ = *filters;
+    } else {
+      return Failure{filters.error()};
+    }
+    const MarksConfig& marks = config_.marks;
+    const std::string injected = "-m mark ! --mark 0x0/" + bit(marks.flow | marks.own) + " -j RETURN";
+    texts_.raw_prerouting.push_back(injected);
+    texts_.prerouting.push_back(injected);
+    for (const IpAddress& own : config_.local_ips) {
+      if (own.family() != family_) continue;
+      texts_.raw_prerouting.push_back(to_endpoint(Protocol::udp, {own, config_.port}) + "-j CT --notrack");
+    }
+    // The daemon's own packets carry the tuples of sessions and must not be taken for new ones: the kernel would give them
+    // another source port (kernel-facts 12).
+    texts_.raw_output.push_back("-m mark --mark " + bit(marks.own) + "/" + bit(marks.own) + " -j CT --notrack");
+    // What the raw tap has decided is not asked about again, provided that the entry is there.
+    texts_.prerouting.push_back("-m mark --mark " + bit(marks.admitted) + "/" + bit(marks.admitted) +
+                                " -m conntrack --ctstate DNAT -j RETURN");
+    // Strays of all services stand before the rules for known sessions: a stray that carries a message is a stray.
+    for (const ServiceConfig& service : config_.services)
+      if (belongs(service.settings)) add_strays(service);
+    for (const ServiceConfig& service : config_.services)
+      if (belongs(service.settings)) add_known(service);
+    if (auto done = add_icmp_errors(); !done) return Failure{done.error()};
+    add_guards();
+    return std::move(texts_);
+  }
+
+ private:
+  [[nodiscard]] bool belongs(const Service& service) const { return service.address.address.family() == family_; }
+
+  static void once(std::vector<std::string>& chain, std::string rule) {
+    if (std::find(chain.begin(), chain.end(), rule) == chain.end()) chain.push_back(std::move(rule));
+  }
+
+  void add_strays(const ServiceConfig& service) {
+    const Service& s = service.settings;
+    if (s.protocol == Protocol::tcp)
+      once(texts_.raw_prerouting, to_endpoint(s.protocol, s.address) + "--syn " + first_);
+    // Not only NEW and INVALID: an entry without translation, made while our rules were away, must not leak either.
+    once(texts_.prerouting, to_endpoint(s.protocol, s.address) + "-m conntrack ! --ctstate DNAT " + stray_);
+    for_each_backend(service, [&](const std::string& match) {
+      once(texts_.prerouting, match + "-m conntrack --ctstate NEW,INVALID " + stray_);
+    });
+  }
+
+  void add_known(const ServiceConfig& service) {
+    const Service& s = service.settings;
+    const std::string client = to_endpoint(s.protocol, s.address);
+    for (const std::string& carries : carries_message(s.protocol)) {
+      once(texts_.prerouting, client + carries + known_);
+      for_each_backend(service, [&](const std::string& match) { once(texts_.prerouting, match + carries + known_); });
+    }
+    const std::string waiting = bit(config_.marks.waiting);
+    once(texts_.prerouting, client + "-m connmark --mark " + waiting + "/" + waiting + " " + known_);
+  }
+
+  [[nodiscard]] std::vector<std::string> carries_message(Protocol protocol) const {
+    if (protocol == Protocol::tcp) return {"--tcp-option " + std::to_string(config_.option.tcp_kind) + " "};
+    std::vector<std::string> matches;
+    for (const std::string& bytecode : surplus_) matches.push_back("-m bpf --bytecode \"" + bytecode + "\" ");
+    return matches;
+  }
+
+  /// Matches of what comes from the service's servers (decision 2b).
+  template <typename Each>
+  void for_each_backend(const ServiceConfig& service, Each each) const {
+    const Service& s = service.settings;
+    const PoolConfig* pool = config_.pool(service.pool);
+    if (pool == nullptr) return;
+    for (const engine::Backend& server : pool->servers) {
+      const std::string from = from_endpoint(s.protocol, server.address);
+      if (s.forward == ForwardMode::nat) {
+        each(from);
+        continue;
+      }
+      for (const IpAddress& address : s.full_nat.addresses)
+        each(from + "-d " + address.to_string() + " --dport " + std::to_string(s.full_nat.first_port) + ":" +
+             std::to_string(s.full_nat.last_port) + " ");
+    }
+  }
+
+  /// Errors about packets that a service or a server sent or got, where the kernel knows no session (kernel-facts 11).
+  Result<Done, io::IoError> add_icmp_errors() {
+    std::vector<std::string> filters;
+    const auto add = [&](bool source, const IpAddress& address) {
+      const std::string filter = config::icmp_error_filter(address, source);
+      if (std::find(filters.begin(), filters.end(), filter) == filters.end()) filters.push_back(filter);
+    };
+    for (const ServiceConfig& service : config_.services) {
+      if (!belongs(service.settings)) continue;
+      add(true, service.settings.address.address);  // about what went to a client
+      if (const PoolConfig* pool = config_.pool(service.pool))
+        for (const engine::Backend& server : pool->servers) add(false, server.address.address);  // about what went to a server
+    }
+    const std::string protocol = family_ == Family::v4 ? "icmp" : "ipv6-icmp";
+    for (const std::string& filter : filters) {
+      const auto bytecode = io::compile_bytecode(filter);
+      if (!bytecode) return Failure{bytecode.error()};
+      texts_.prerouting.push_back("-p " + protocol + " -m conntrack --ctstate INVALID -m bpf --bytecode \"" + *bytecode + "\" " +
+                                  stray_);
+    }
+    return Done{};
+  }
+
+  void add_guards() {
+    const std::string flow = "-m mark --mark " + bit(config_.marks.flow) + "/" + bit(config_.marks.flow) + " ";
+    texts_.output.push_back(flow + "-m conntrack --ctstate INVALID -j DROP");
+    texts_.output.push_back(flow + "-m conntrack ! --ctstatus CONFIRMED -j DROP");
+    for (const ServiceConfig& service : config_.services) {
+      const Service& s = service.settings;
+      if (!belongs(s)) continue;
+      once(texts_.postrouting, to_endpoint(s.protocol, s.address) + flow + "-j DROP");
+      // Nobody reaches a holder through the node (decision 9).
+      if (const PoolConfig* pool = config_.pool(service.pool))
+        for (const engine::Backend& server : pool->servers)
+          once(texts_.forward, to_endpoint(Protocol::udp, {server.address.address, config_.port}) + "-j DROP");
+    }
+  }
+
+  const NodeConfig& config_;
+  Family family_;
+  std::string first_, stray_, known_;
+  std::vector<std::string> surplus_;
+  Texts texts_;
+};
+
+}  // namespace
+
+io::RuleSet node_chains(Family family) {
+  return {family,
+          {{"raw", "PREROUTING", "ASRP-NODE-PRE", {}},
+           {"raw", "OUTPUT", "ASRP-NODE-OUT", {}},
+           {"mangle", "PREROUTING", "ASRP-NODE-PRE", {}},
+           {"mangle", "FORWARD", "ASRP-NODE-FWD", {}},
+           {"mangle", "OUTPUT", "ASRP-NODE-OUT", {}},
+           {"mangle", "POSTROUTING", "ASRP-NODE-POST", {}},
+           // Empty: its base chain alone switches the translations on that the daemon's entries have (kernel-facts 1).
+           {"nat", "POSTROUTING", "ASRP-NODE-NAT", {}}}};
+}
+
+Result<io::RuleSet, io::IoError> node_rules(const NodeConfig& config, Family family) {
+  io::RuleSet rules = node_chains(family);
+  if (!config.has_family(family)) return io::RuleSet{family, {}};
+  auto texts = Builder(config, family).build();
+  if (!texts) return Failure{texts.error()};
+  std::vector<std::string>* const sources[] = {&texts->raw_prerouting, &texts->raw_output, &texts->prerouting, &texts->forward,
+                                               &texts->output,         &texts->postrouting};
+  for (std::size_t i = 0; i < std::size(sources); ++i) rules.chains[i].rules = std::move(*sources[i]);
+  return rules;
+}
+
+}  // namespace asrp::node
