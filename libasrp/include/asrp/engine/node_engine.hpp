@@ -52,6 +52,9 @@ class NodeEngine final {
   void on_timeout(TimePoint now);
   /// New options; what is in flight stays unless its service or server is gone.
   void reconfigure(TimePoint now, NodeOptions options);
+  /// The session table is nearly full: new sessions of unproven first packets are refused until it is told otherwise
+  /// (decision 5). Sessions that an RS or a PS brings are not.
+  void set_table_pressure(bool pressure);
   /// Ends the burst: installs flows, decides verdicts. Call after the inputs of a burst and before reading the outbox.
   void flush(TimePoint now);
 

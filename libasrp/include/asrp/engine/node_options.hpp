@@ -72,7 +72,8 @@ struct NodeTiming {
   Duration attempt_copy = std::chrono::milliseconds(200);  // copy of a full-NAT first packet (decision 6)
   Duration probe_interval = std::chrono::seconds(2);       // holder liveness (decision 8)
   int probe_silences = 3;
-  Duration owner_change = std::chrono::minutes(2);  // explicit UDP packets query first (decision 14)
+  Duration inline_retry = std::chrono::seconds(60);  // a path that swallows SYN with data is tried again after it (C06)
+  Duration owner_change = std::chrono::minutes(2);   // explicit UDP packets query first (decision 14)
 };
 
 struct NodeLimits {
@@ -82,12 +83,16 @@ struct NodeLimits {
   std::size_t recoveries = 32768;        // in flight
   std::size_t waiting_sessions = 65536;  // waiting for NA
   std::size_t attempts = 32768;          // copies kept for an NC
+  std::uint32_t second_rounds = 5000;    // second rounds of queries per second (decision 11); beyond: as if RX came from all
 };
 
 struct NodeOptions {
   std::vector<IpAddress> local_ips;   // this node's own, at most one per family: source of QS, Node-Local-IP
   std::uint16_t port = kDefaultPort;  // ASRP-PORT
   packet::Marker marker;
+  /// Packet mark of a SYN accepted at the raw tap whose entry has seen no reply: the mangle tap must not take it again
+  /// (decision 3, Routing::symmetric).
+  std::uint32_t admitted_mark = 0x08000000;
   HashKey placement_key{};
   CookieKeys cookie_keys;
   std::vector<Service> services;

@@ -55,6 +55,15 @@ class Outbox {
     outputs_.push_back({kind, {}, 0, start, octets_.size() - start});
   }
 
+  /// The same for octets that lie anywhere in the buffer: prepared early, decided on later.
+  void replace_range(PacketId packet, std::size_t start, std::size_t size, std::uint32_t mark = 0) {
+    outputs_.push_back({OutputKind::replace, packet, mark, start, size});
+  }
+  void send_range(OutputKind kind, std::size_t start, std::size_t size) {
+    ASRP_ASSERT(kind == OutputKind::send_flow || kind == OutputKind::send_own);
+    outputs_.push_back({kind, {}, 0, start, size});
+  }
+
   [[nodiscard]] std::span<const Output> outputs() const { return outputs_; }
   [[nodiscard]] Octets octets(const Output& output) const { return Octets(octets_).subspan(output.offset, output.size); }
   [[nodiscard]] bool empty() const { return outputs_.empty(); }

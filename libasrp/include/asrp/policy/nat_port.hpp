@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Full NAT: the outside address and port of a new session, by hash over its client-side tuple, then probing (design section 4).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "asrp/base/address.hpp"
+#include "asrp/base/siphash.hpp"
+#include "asrp/base/tuple.hpp"
+
+namespace asrp::policy {
+
+class NatRange {
+ public:
+  NatRange() = default;
+  /// Precondition: `first_port <= last_port`.
+  NatRange(const HashKey& key, std::vector<IpAddress> addresses, std::uint16_t first_port, std::uint16_t last_port);
+
+  [[nodiscard]] bool empty() const { return addresses_.empty(); }
+  [[nodiscard]] bool contains(const Endpoint& outside) const;
+  /// The mapping of a flow at its `attempt`-th try, from 0: the next port each time, the next address after the last port.
+  /// Precondition: not empty.
+  [[nodiscard]] Endpoint at(const Tuple& client_side, std::size_t attempt) const;
+
+ private:
+  HashKey key_{};
+  std::vector<IpAddress> addresses_;
+  std::uint16_t first_port_ = 1;
+  std::uint16_t last_port_ = 0;
+};
+
+}  // namespace asrp::policy

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Weighted rendezvous hashing over the rows of one epoch (decision 11): which servers a flow ranks first. Integers only; the
+// same on every machine, whatever the order in which the members were given.
+//
+// Version 1, which a release never changes:
+//   row     = upper 16 bits of SipHash(key, 'R' protocol client-side tuple)
+//   id hash = SipHash(key, 'I' id)
+//   h       = SipHash(key, 'M' id hash, row)
+//   score   = -log2(h / 2^64) in units of 2^-24, divided by the weight; smaller is better; compared by cross-multiplication;
+//             ties go to the smaller id
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "asrp/base/tuple.hpp"
+#include "asrp/policy/epoch.hpp"
+
+namespace asrp::policy {
+
+inline constexpr std::uint8_t kPlacementVersion = 1;
+inline constexpr std::size_t kRows = 65536;
+
+/// The row of a flow under a placement key.
+std::uint16_t placement_row(const HashKey& key, const Tuple& client_side);
+
+/// -log2(h / 2^64) in units of 2^-24, at least 1; h = 0 counts as 1.
+std::uint32_t negative_log2(std::uint64_t h);
+
+/// The order of an epoch's members in each row. Not thread-safe: rows are computed when first asked for, and kept.
+class Ranking {
+ public:
+  /// Members of weight 0 take no part. Precondition: fewer than 65 535 members.
+  explicit Ranking(const Epoch& epoch);
+
+  [[nodiscard]] const HashKey& key() const { return key_; }
+  /// Members that take part, in the order of their ids; ranks are indexes into it.
+  [[nodiscard]] std::size_t size() const { return members_.size(); }
+  [[nodiscard]] const std::string& id(std::size_t member) const { return members_[member].id; }
+
+  /// Fills `out` with members of `row`, best first; returns how many there are (all, if `out` is large enough).
+  std::size_t top(std::uint16_t row, std::span<std::uint16_t> out) const;
+
+ private:
+  struct Member {
+    std::string id;
+    std::uint64_t id_hash;
+    std::uint32_t weight;
+  };
+  struct Score {
+    std::uint32_t log;
+    std::uint16_t member;
+  };
+  static constexpr std::size_t kCachedRanks = 4;  // 512 KiB per epoch if every row is in use
+  static constexpr std::size_t kRowsPerChunk = 256;
+
+  [[nodiscard]] bool better(const Score& a, const Score& b) const;
+  void order(std::uint16_t row, std::size_t count) const;
+  std::uint16_t* cached(std::uint16_t row) const;
+
+  HashKey key_;
+  std::vector<Member> members_;
+  mutable std::vector<Score> scores_;
+  mutable std::vector<std::unique_ptr<std::uint16_t[]>> chunks_;
+};
+
+}  // namespace asrp::policy

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A service's servers now and in the past, and from them: where a new session goes, and whom to ask for an old one
+// (draft 3.5.3, decision 11). A pure function of the flow's client-side tuple, the configuration and the placement keys.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "asrp/base/limits.hpp"
+#include "asrp/base/tuple.hpp"
+#include "asrp/policy/placement.hpp"
+
+namespace asrp::policy {
+
+/// A configured server as placement sees it; known by its index in the list given to Pool.
+struct PoolServer {
+  std::string id;
+  std::uint32_t weight = 1;
+  bool ranked = true;   // takes new sessions: `active`
+  bool queried = true;  // may be asked: everything configured that is not `disabled`
+};
+
+/// Whom to ask, in order: [0, first_round) at once; the rest if all of these answered RX.
+struct QueryList {
+  std::array<std::uint16_t, 2 * kMaxCandidates> servers;
+  std::size_t first_round = 0;
+  std::size_t count = 0;
+  bool cut = false;  // the epochs named more than kMaxCandidates servers
+};
+
+class Pool {
+ public:
+  /// `past`: newest first. `ranks`: servers of each epoch in the query list.
+  Pool(std::span<const PoolServer> servers, const HashKey& key, std::span<const Epoch> past, std::size_t ranks);
+
+  /// Epochs in the order: current, the coming one if servers are joining (another node may rank them already), past ones.
+  /// First ranks of each, without duplicates; then the next ranks of the current epoch.
+  [[nodiscard]] QueryList query(const Tuple& client_side) const;
+  /// Servers of the current epoch for a new session of this flow, best first; returns how many.
+  std::size_t ranks(const Tuple& client_side, std::span<std::uint16_t> out) const;
+  /// Servers of each epoch in the list.
+  [[nodiscard]] std::size_t depth() const { return depth_; }
+  /// Whether the flow's first server differs between the current epoch and the newest past one.
+  [[nodiscard]] bool owner_changed(const Tuple& client_side) const;
+  /// Whether two pools place new sessions alike.
+  [[nodiscard]] bool same_epoch(const Pool& other) const { return current_ == other.current_; }
+  [[nodiscard]] bool has_past() const { return epochs_.size() > first_past_; }
+
+ private:
+  struct Ranked {
+    Ranking ranking;
+    std::vector<std::int32_t> server;  // of each member; -1: not configured any more, or not to be asked
+  };
+  void add_epoch(const Epoch& epoch, std::span<const PoolServer> servers);
+  static void append(QueryList& list, const Ranked& epoch, std::span<const std::uint16_t> members);
+
+  Epoch current_;
+  std::vector<Ranked> epochs_;
+  std::size_t first_past_ = 1;
+  std::size_t depth_;
+};
+
+}  // namespace asrp::policy

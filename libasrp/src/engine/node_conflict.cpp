@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// NC: the mapping, or the client's tuple itself, is taken at the holder (draft 4.3.5; decision 6).
+#include "engine/node_impl.hpp"
+
+namespace asrp::engine {
+
+using session::Attempt;
+using session::kNoSlot;
+using session::PacketPool;
+using session::RecoveryKind;
+
+std::uint32_t NodeEngine::Impl::find_attempt(const Tuple& client_side) const {
+  if (attempt_index_.size() == 0) return kNoSlot;
+  return attempt_index_.find(hash(client_side),
+                             [&](std::uint32_t slot) { return attempts_[slot].tuples.client_side == client_side; });
+}
+
+void NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install) {
+  const Tuple& client = install.flow.tuples.client_side;
+  const std::uint32_t before = find_attempt(client);
+  if (before != kNoSlot) free_attempt(before, true);
+  PacketRef& ref = items_[install.first_item].packet;
+  const std::uint32_t slot = attempts_.take();
+  PacketPool::Handle handle = PacketPool::kNone;
+  if (slot != kNoSlot) {
+    if (ref.where == PacketRef::Where::held) {
+      handle = ref.held;
+      ref.held = PacketPool::kNone;  // not to be released with the burst
+    } else {
+      const bool outbox = ref.where == PacketRef::Where::outbox;
+      handle = packets_.store(outbox ? Octets(outbox_.octets()).subspan(ref.start, ref.size) : ref.octets);
+    }
+  }
+  if (handle == PacketPool::kNone) {
+    if (slot != kNoSlot) attempts_.give_back(slot);
+    count(Counter::limit_attempts);
+    return;
+  }
+  Attempt& attempt = attempts_[slot];
+  attempt.tuples = install.flow.tuples;
+  attempt.cookie = config_->cookies().issue(install.flow.tuples);
+  attempt.packet = handle;
+  attempt.tries = install.tries;
+  attempt.due = now + config_->options().timing.attempt_copy;
+  attempt_index_.insert(hash(client), slot);
+  timers_.add({attempt.due, slot, attempts_.generation(slot), static_cast<std::uint8_t>(TimerKind::attempt)});
+}
+
+void NodeEngine::Impl::free_attempt(std::uint32_t slot, bool release_packet) {
+  if (release_packet) packets_.release(attempts_[slot].packet);
+  attempt_index_.erase(hash(attempts_[slot].tuples.client_side), slot);
+  attempts_.give_back(slot);
+}
+
+void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Message& message) {
+  const bool client_side = message.has(wire::kFlagCc);
+  const std::uint32_t attempt = find_attempt(message.st1);
+  const std::uint32_t waits = find_waiting(message.st1);
+  if (attempt == kNoSlot && waits == kNoSlot) return discard(now, Counter::discarded_unmatched, message.st1, from.address);
+  const TuplePair tuples = attempt != kNoSlot ? attempts_[attempt].tuples : waiting_[waits].tuples;
+  const Cookie cookie = attempt != kNoSlot ? attempts_[attempt].cookie : waiting_[waits].cookie;
+  if (tuples.server_side.dst.address != from.address) {
+    return discard(now, Counter::discarded_address, message.st1, from.address);
+  }
+  if (cookie != message.cookie) return discard(now, Counter::discarded_cookie, message.st1, from.address);
+  // The server-side tuple of an NC with F-CC is the older session's.
+  if (!client_side && message.st2 != tuples.server_side) {
+    return discard(now, Counter::discarded_tuple, message.st1, from.address);
+  }
+  holder_answered(now, from.address);
+  count(client_side ? Counter::conflicts_client_side : Counter::conflicts_server_side);
+  // Nothing was stored, so the session must not stay: its packets would reach another session's socket.
+  flows_.remove(message.st1);
+  installed_.erase(hash(tuples.client_side));
+  installed_.erase(hash(tuples.server_side));
+  if (waits != kNoSlot) free_waiting(waits);
+  if (attempt == kNoSlot) return;
+  const ServiceState* service = config_->service_at(message.st1.dst, message.st1.protocol);
+  if (service == nullptr) return free_attempt(attempt, true);
+  if (!client_side) return next_mapping(attempt, *service);
+  // spec: 4.3.5-2 local policy
+  if (service->options->on_conflict == ConflictHandling::query) return ask_conflicting(now, attempt, from.address);
+  free_attempt(attempt, true);
+}
+
+void NodeEngine::Impl::next_mapping(std::uint32_t slot, const ServiceState& service) {
+  const Attempt attempt = attempts_[slot];
+  free_attempt(slot, false);
+  Install install;
+  install.flow.tuples.client_side = attempt.tuples.client_side;
+  const bool tcp = attempt.tuples.client_side.protocol == Protocol::tcp;
+  install.flow.one_way_suffices = !tcp || service.options->routing == Routing::asymmetric;
+  install.origin = Origin::next_mapping;
+  install.service = &service;
+  install.tries = static_cast<std::uint8_t>(attempt.tries + 1);
+  if (install.tries > kMaxMappingTries || !choose_server(install, 0)) {
+    count(Counter::drops_mapping);
+    packets_.release(attempt.packet);
+    return;
+  }
+  choose_mapping(install);
+  Item item;
+  item.packet.where = PacketRef::Where::held;
+  item.packet.held = attempt.packet;
+  append_item(install, item);
+  plan_ns(install);
+  add_install(std::move(install));
+}
+
+/// The holder knows the client's tuple under another mapping: that one is asked for, and used.
+void NodeEngine::Impl::ask_conflicting(TimePoint now, std::uint32_t slot, const IpAddress& holder) {
+  const Attempt attempt = attempts_[slot];
+  free_attempt(slot, false);
+  std::uint32_t recovery = find_recovery(attempt.tuples.client_side);
+  const bool asked = recovery != kNoSlot;
+  if (!asked) recovery = start_recovery(now, RecoveryKind::conflict, attempt.tuples.client_side, false);
+  if (recovery != kNoSlot) {
+    scratch_.clear();
+    packets_.append_to(attempt.packet, scratch_);
+    hold(recovery, scratch_, false);
+  }
+  packets_.release(attempt.packet);
+  if (recovery == kNoSlot || asked) return;
+  add_candidate(recoveries_[recovery], holder);
+  ask_round(now, recovery, 1);
+}
+
+}  // namespace asrp::engine

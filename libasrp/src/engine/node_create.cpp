@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// New sessions (draft 3.5.1, 3.5.3 step 3): server, mapping and NS follow from the packet's client-side tuple.
+#include <algorithm>
+
+#include "asrp/packet/surgery.hpp"
+#include "asrp/policy/first_packet.hpp"
+#include "asrp/wire/encode.hpp"
+#include "engine/node_impl.hpp"
+
+namespace asrp::engine {
+namespace {
+
+constexpr std::size_t kMostRanks = 256;  // servers looked at when those of the query list are not usable
+
+NodeCounter unfit(packet::SurgeryError error) {
+  switch (error) {
+    case packet::SurgeryError::exceeds_mtu:
+      return NodeCounter::inline_mtu;
+    case packet::SurgeryError::no_option_room:
+      return NodeCounter::inline_option_room;
+    case packet::SurgeryError::protected_segment:
+      return NodeCounter::inline_protected;
+    default:
+      return NodeCounter::inline_other;
+  }
+}
+
+}  // namespace
+
+bool NodeEngine::Impl::explicit_first(TimePoint now, const ServiceState& service, const packet::PacketView& view) const {
+  if (view.is_tcp()) return view.is_tcp_syn();
+  bool is_explicit = false;
+  switch (service.options->explicit_first) {
+    case ExplicitFirst::none:
+      break;
+    case ExplicitFirst::any:
+      is_explicit = true;
+      break;
+    case ExplicitFirst::dns:
+      is_explicit = policy::is_dns_query(view.payload());
+      break;
+    case ExplicitFirst::quic:
+      is_explicit = policy::is_quic_initial(view.payload());
+      break;
+  }
+  if (!is_explicit) return false;
+  // What looks like a first packet may belong to a session at the region's former owner (decision 14).
+  const bool lately = service.changed_at && now - *service.changed_at < config_->options().timing.owner_change;
+  return !lately || !service.pool.owner_changed(view.tuple());
+}
+
+bool NodeEngine::Impl::choose_server(Install& install, std::size_t from_choice) {
+  std::array<std::uint16_t, kMostRanks> ranks;
+  const ServiceState& service = *install.service;
+  const Tuple& client = install.flow.tuples.client_side;
+  const std::size_t depth = std::min(service.pool.depth(), ranks.size());
+  std::size_t count_ranks = service.pool.ranks(client, std::span(ranks).first(depth));
+  if (from_choice >= count_ranks) {
+    count_ranks = service.pool.ranks(client, ranks);
+    if (from_choice >= count_ranks) return false;
+    count(Counter::sessions_outside_list);
+  }
+  const Backend& backend = service.options->backends[ranks[from_choice]];
+  install.choice = from_choice;
+  install.flow.mark = FlowMark::none;
+  install.flow.tuples.server_side.protocol = client.protocol;
+  install.flow.tuples.server_side.dst = backend.address;
+  install.holder = backend.holder == HolderPresence::no ? nullptr : holders_.find(backend.address.address);
+  // `probe` trusts no holder that has not been seen.
+  if (backend.holder == HolderPresence::probe && install.holder != nullptr && !install.holder->answered) {
+    install.flow.mark = FlowMark::unprotected;
+    install.holder = nullptr;
+  }
+  return true;
+}
+
+void NodeEngine::Impl::choose_mapping(Install& install) {
+  const Tuple& client = install.flow.tuples.client_side;
+  const policy::ServiceRule& rule = install.service->rule;
+  install.flow.tuples.server_side.src =
+      rule.full_nat && !rule.range.empty() ? rule.range.at(client, install.tries - 1u) : client.src;
+}
+
+bool NodeEngine::Impl::prepare_inline(Install& install, Octets packet) {
+  const auto view = packet::PacketView::parse(packet);
+  const IpAddress* local = config_->local_ip(install.flow.tuples.server_side.family());
+  if (!view || local == nullptr) return false;
+  const TuplePair& tuples = install.flow.tuples;
+  message_.clear();
+  wire::encode(wire::new_session(tuples, config_->cookies().issue(tuples), *local, install.ack_wanted), message_);
+  const std::size_t start = outbox_.mark_start();
+  const auto done = packet::insert_inline(*view, config_->options().marker, message_,
+                                          paths_.mtu_towards(tuples.server_side.dst.address), outbox_.octets());
+  if (!done) {
+    count(unfit(done.error()));
+    return false;
+  }
+  install.ns_start = start;
+  install.ns_size = outbox_.octets().size() - start;
+  return true;
+}
+
+// spec: 3.4.1-2 inline where it fits the MTU, a datagram of its own otherwise
+void NodeEngine::Impl::plan_ns(Install& install) {
+  install.plan = NsPlan::none;
+  if (install.holder == nullptr) return;  // no holder there: nothing to tell anybody
+  if (install.holder->gone) {
+    install.flow.mark = FlowMark::unprotected;
+    return;
+  }
+  install.flow.mark = FlowMark::none;
+  Item& first = items_[install.first_item];
+  bool fits = false;
+  if (!install.no_inline) {
+    switch (first.packet.where) {
+      case PacketRef::Where::caller:
+        fits = prepare_inline(install, first.packet.octets);
+        break;
+      case PacketRef::Where::outbox:
+        scratch_.assign(outbox_.octets().begin() + static_cast<std::ptrdiff_t>(first.packet.start),
+                        outbox_.octets().begin() + static_cast<std::ptrdiff_t>(first.packet.start + first.packet.size));
+        fits = prepare_inline(install, scratch_);
+        break;
+      case PacketRef::Where::held:
+        scratch_.clear();
+        packets_.append_to(first.packet.held, scratch_);
+        fits = prepare_inline(install, scratch_);
+        break;
+    }
+  }
+  install.plan = fits ? NsPlan::inline_ready : NsPlan::standalone;
+  // spec: 4.3.3-6 F-NA where the session does not begin with an explicit first packet; and for what is sent apart (decision 7)
+  if (!fits) install.ack_wanted = true;
+  if (!install.ack_wanted) return;
+  install.flow.mark = FlowMark::waiting;
+}
+
+void NodeEngine::Impl::create(TimePoint now, Incoming& in, const ServiceState& service) {
+  Install install;
+  install.flow.tuples.client_side = in.view.tuple();
+  install.service = &service;
+  const bool tcp = in.view.is_tcp();
+  install.flow.one_way_suffices = !tcp || service.options->routing == Routing::asymmetric;
+  if (pressure_ && !flows_.find(in.view.tuple())) {
+    count(Counter::drops_refused);
+    if (in.tap == Tap::first) outbox_.drop(in.id);
+    return;
+  }
+  if (!choose_server(install, 0)) {
+    count(Counter::drops_no_backend);
+    if (in.tap == Tap::first) outbox_.drop(in.id);
+    return;
+  }
+  choose_mapping(install);
+  if (tcp && install.holder != nullptr && !install.holder->gone) {
+    const std::uint64_t tag = hash(in.view.tuple()) ^ in.view.tcp_sequence() * 0x9e3779b97f4a7c15u;
+    if (seen_syn_.find(tag, now, std::chrono::seconds(5)) != nullptr) {
+      count(Counter::inline_suspected);
+      install.holder->path.on_repeated(now, config_->options().timing.inline_retry);
+      install.no_inline = true;
+    } else if (!install.holder->path.admit(now)) {
+      count(Counter::inline_avoided);
+      install.no_inline = true;
+    } else {
+      seen_syn_.put(tag, now, 1);
+    }
+  }
+  Item item;
+  item.packet = ref_of(in);
+  if (in.tap == Tap::first) item.verdict = in.id;
+  item.carries_ns = true;
+  append_item(install, item);
+  plan_ns(install);
+  add_install(std::move(install));
+}
+
+void NodeEngine::Impl::create_for_held(session::Recovery& recovery, const ServiceState& service) {
+  Install install;
+  install.flow.tuples.client_side = recovery.trigger;
+  install.service = &service;
+  install.origin = Origin::after_query;
+  install.ack_wanted = true;
+  if (pressure_) return drop_held(recovery, Counter::drops_refused);
+  if (!choose_server(install, 0)) return drop_held(recovery, Counter::drops_no_backend);
+  choose_mapping(install);
+  move_held(recovery, install, false);
+  if (install.first_item == session::kNoSlot) return;
+  plan_ns(install);
+  add_install(std::move(install));
+}
+
+}  // namespace asrp::engine

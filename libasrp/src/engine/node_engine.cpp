@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "asrp/engine/node_engine.hpp"
+
+#include <algorithm>
+
+#include "engine/node_impl.hpp"
+
+namespace asrp::engine {
+
+using session::kNoSlot;
+
+namespace {
+
+constexpr std::size_t kInstalledMemory = 1u << 16;  // sessions of the last moment, for packets that were queued before them
+constexpr std::size_t kSynMemory = 1u << 17;        // at 100 000 SYN a second about the time of a client's first repeat
+constexpr std::size_t kSilenceMemory = 1u << 14;
+
+}  // namespace
+
+NodeEngine::Impl::Impl(NodeOptions options, FlowTable& flows, Paths& paths, RandomSource& random, EventSink& events)
+    : config_(std::make_unique<NodeConfig>(std::move(options))),
+      flows_(flows),
+      paths_(paths),
+      random_(random),
+      events_(events),
+      seed_(random.u64()),
+      packets_(0, 0),
+      held_(0),
+      recoveries_(0),
+      waiting_(0),
+      attempts_(0),
+      installed_(kInstalledMemory),
+      seen_syn_(kSynMemory),
+      silent_in_a_row_(kSilenceMemory),
+      second_rounds_(config_->options().limits.second_rounds) {
+  apply_limits();
+}
+
+void NodeEngine::Impl::apply_limits() {
+  const NodeLimits& limits = config_->options().limits;
+  packets_.set_limits(limits.held_packets + limits.attempts, limits.held_octets);
+  held_.set_limit(limits.held_packets);
+  recoveries_.set_limit(limits.recoveries);
+  waiting_.set_limit(limits.waiting_sessions);
+  attempts_.set_limit(limits.attempts);
+}
+
+void NodeEngine::Impl::start(TimePoint now) {
+  if (started_) return;
+  started_ = true;
+  for (ServiceState& service : config_->services()) {
+    // When the newest epoch began is not known to a node that has just started: it may have been a moment ago.
+    if (service.pool.has_past()) service.changed_at = now;
+  }
+  list_holders(now);
+}
+
+void NodeEngine::Impl::on_packet(TimePoint now, PacketId id, Tap tap, Octets octets) {
+  start(now);
+  count(tap == Tap::first ? Counter::packets_first : tap == Tap::stray ? Counter::packets_stray : Counter::packets_known);
+  auto view = packet::PacketView::parse(octets);
+  if (!view) {
+    // A known session's packet is the kernel's to judge; without a session nothing goes on that we can't read.
+    if (tap == Tap::known) return outbox_.accept(id);
+    count(Counter::drops_malformed);
+    return outbox_.drop(id);
+  }
+  Incoming in{id, tap, *view, false};
+  switch (tap) {
+    case Tap::first:
+      return on_first(now, in);
+    case Tap::stray:
+      return on_stray(now, in);
+    case Tap::known:
+      return on_known(now, in);
+  }
+}
+
+void NodeEngine::Impl::on_first(TimePoint now, Incoming& in) {
+  const ServiceState* service = in.view.is_icmp() ? nullptr : config_->service_at(in.view.tuple().dst, in.view.protocol());
+  if (service == nullptr) {
+    count(Counter::drops_no_service);
+    return outbox_.drop(in.id);
+  }
+  if (!strip_client_message(now, in)) return outbox_.drop(in.id);
+  if (!in.view.is_tcp_syn()) {  // not the rules' doing; the tap behind conntrack takes it
+    if (!in.edited) return outbox_.accept(in.id);
+    const PacketRef ref = ref_of(in);
+    return outbox_.replace_range(in.id, ref.start, ref.size);
+  }
+  const Tuple& tuple = in.view.tuple();
+  const std::uint32_t pending = find_install(tuple);
+  if (pending != kNoSlot) {
+    Item item;
+    item.packet = ref_of(in);
+    item.verdict = in.id;
+    item.carries_ns = true;
+    return append_item(installs_[pending], item);
+  }
+  // While the holder is asked which mapping the client's tuple has, a repeated SYN must not make yet another one.
+  const std::uint32_t recovery = find_recovery(tuple);
+  if (recovery != kNoSlot && recoveries_[recovery].kind == session::RecoveryKind::conflict) {
+    hold(recovery, in.view.octets(), false);
+    return outbox_.drop(in.id);
+  }
+  create(now, in, *service);
+}
+
+void NodeEngine::Impl::on_timeout(TimePoint now) {
+  start(now);
+  while (const auto timer = timers_.pop(now)) {
+    switch (static_cast<TimerKind>(timer->kind)) {
+      case TimerKind::recovery:
+        if (recoveries_.alive(timer->slot, timer->generation) && recoveries_[timer->slot].due == timer->due) {
+          on_recovery_due(now, timer->slot);
+        }
+        break;
+      case TimerKind::waiting:
+        if (waiting_.alive(timer->slot, timer->generation) && waiting_[timer->slot].due == timer->due) {
+          on_waiting_due(now, timer->slot);
+        }
+        break;
+      case TimerKind::attempt:
+        if (attempts_.alive(timer->slot, timer->generation)) free_attempt(timer->slot, true);
+        break;
+      case TimerKind::probe:
+        on_probe_due(now, timer->slot);
+        break;
+    }
+  }
+}
+
+void NodeEngine::Impl::reconfigure(TimePoint now, NodeOptions options) {
+  start(now);
+  flush(now);  // what is pending refers to the services as they are
+  auto before = std::move(config_);
+  config_ = std::make_unique<NodeConfig>(std::move(options));
+  apply_limits();
+  second_rounds_ = policy::RateLimiter(config_->options().limits.second_rounds);
+  for (ServiceState& service : config_->services()) {
+    const ServiceState* old = before->service_at(service.options->address, service.options->protocol);
+    if (old == nullptr || old->pool.same_epoch(service.pool)) {
+      service.changed_at = old == nullptr ? std::nullopt : old->changed_at;
+    } else {
+      service.changed_at = now;
+    }
+  }
+  list_holders(now);
+  drop_orphans();
+}
+
+/// Ends what belongs to a service or a server that is gone.
+void NodeEngine::Impl::drop_orphans() {
+  recoveries_.for_each_slot([&](std::uint32_t slot) {
+    session::Recovery& recovery = recoveries_[slot];
+    const bool from_server = recovery.kind == session::RecoveryKind::server;
+    const bool stays = from_server ? config_->server_of(recovery.trigger).has_value()
+                                   : config_->service_at(recovery.trigger.dst, recovery.trigger.protocol) != nullptr;
+    if (stays) return;
+    drop_held(recovery, Counter::drops_reconfigured);
+    free_recovery(slot);
+  });
+  const auto legitimate = [&](const TuplePair& tuples) {
+    const ServiceState* service = config_->service_at(tuples.client_side.dst, tuples.client_side.protocol);
+    return service != nullptr && check_legitimacy(service->rule, tuples) == policy::Legitimacy::legitimate;
+  };
+  waiting_.for_each_slot([&](std::uint32_t slot) {
+    if (legitimate(waiting_[slot].tuples)) return;
+    flows_.remove(waiting_[slot].tuples.client_side);  // nobody will acknowledge it, and its server is not ours to use
+    free_waiting(slot);
+  });
+  attempts_.for_each_slot([&](std::uint32_t slot) {
+    if (!legitimate(attempts_[slot].tuples)) free_attempt(slot, true);
+  });
+}
+
+NodeEngine::NodeEngine(NodeOptions options, FlowTable& flows, Paths& paths, RandomSource& random, EventSink& events)
+    : impl_(std::make_unique<Impl>(std::move(options), flows, paths, random, events)) {}
+NodeEngine::~NodeEngine() = default;
+
+void NodeEngine::on_packet(TimePoint now, PacketId id, Tap tap, Octets packet) { impl_->on_packet(now, id, tap, packet); }
+void NodeEngine::on_message(TimePoint now, const Endpoint& from, const IpAddress& to, Octets message) {
+  impl_->start(now);
+  impl_->on_message(now, from, to, message);
+}
+void NodeEngine::on_port_unreachable(TimePoint now, const IpAddress& peer) {
+  impl_->start(now);
+  impl_->on_port_unreachable(now, peer);
+}
+void NodeEngine::on_marked_flow(TimePoint now, const FlowEntry& entry) {
+  impl_->start(now);
+  impl_->on_marked_flow(now, entry);
+}
+void NodeEngine::on_timeout(TimePoint now) { impl_->on_timeout(now); }
+void NodeEngine::reconfigure(TimePoint now, NodeOptions options) { impl_->reconfigure(now, std::move(options)); }
+void NodeEngine::set_table_pressure(bool pressure) { impl_->pressure_ = pressure; }
+void NodeEngine::flush(TimePoint now) { impl_->flush(now); }
+
+Outbox& NodeEngine::outbox() { return impl_->outbox_; }
+std::optional<TimePoint> NodeEngine::next_timeout() const {
+  if (!impl_->started_) return TimePoint{};  // holders are to be probed from the start
+  return impl_->timers_.next();
+}
+const Counters<NodeCounter>& NodeEngine::counters() const { return impl_->counters_; }
+const NodeOptions& NodeEngine::options() const { return impl_->config_->options(); }
+
+NodeEngine::Gauges NodeEngine::gauges() const {
+  const auto& holders = impl_->holders_.all();
+  const auto gone = std::count_if(holders.begin(), holders.end(), [](const auto& entry) { return entry.second.gone; });
+  return {impl_->recoveries_.size(), impl_->held_.size(),     impl_->packets_.octets(),
+          impl_->waiting_.size(),    impl_->attempts_.size(), static_cast<std::size_t>(gone)};
+}
+
+}  // namespace asrp::engine

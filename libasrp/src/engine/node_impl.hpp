@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Inside of the NodeEngine. One file per procedure: node_create (new sessions), node_install (flush), node_recovery (QS, RS,
+// RX), node_abandon (nothing found), node_stray and node_known (the taps), node_strip (messages in packets), node_messages
+// (datagrams), node_waiting (NS until NA), node_conflict (NC), node_liveness (holders), node_send (what goes out).
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "asrp/engine/node_engine.hpp"
+#include "asrp/packet/carriage.hpp"
+#include "asrp/packet/locate.hpp"
+#include "asrp/packet/packet_view.hpp"
+#include "asrp/policy/rate_limiter.hpp"
+#include "asrp/session/packet_pool.hpp"
+#include "asrp/session/pending.hpp"
+#include "asrp/session/slot_pool.hpp"
+#include "asrp/session/tag_table.hpp"
+#include "asrp/session/timer_queue.hpp"
+#include "asrp/session/tuple_index.hpp"
+#include "asrp/wire/decode.hpp"
+#include "engine/node_config.hpp"
+#include "engine/node_liveness.hpp"
+
+namespace asrp::engine {
+
+using Counter = NodeCounter;
+
+struct NodeEngine::Impl {
+  Impl(NodeOptions options, FlowTable& flows, Paths& paths, RandomSource& random, EventSink& events);
+
+  // --- values that live for one burst ---------------------------------------------------------------------------------
+
+  /// Octets of a packet until the end of the burst: the caller's, in the outbox's buffer, or a held copy.
+  struct PacketRef {
+    enum class Where : std::uint8_t { caller, outbox, held } where = Where::caller;
+    Octets octets;
+    std::size_t start = 0;
+    std::size_t size = 0;
+    session::PacketPool::Handle held = session::PacketPool::kNone;
+  };
+  /// A packet that goes on once its session is there.
+  struct Item {
+    PacketRef packet;
+    std::optional<PacketId> verdict;  // taken at the raw tap: accepted, not sent
+    bool carries_ns = false;          // a SYN: makes an NS of its own
+    std::uint32_t next = session::kNoSlot;
+  };
+  enum class Origin : std::uint8_t { first_packet, after_query, next_mapping, restored_rs, restored_ps };
+  enum class NsPlan : std::uint8_t { none, inline_ready, standalone };
+  /// A session to be installed by flush().
+  struct Install {
+    Flow flow;
+    Origin origin = Origin::first_packet;
+    const ServiceState* service = nullptr;
+    Holder* holder = nullptr;
+    std::size_t choice = 0;  // rank of the server
+    std::uint8_t tries = 1;  // mappings tried
+    bool replaced = false;   // an entry in the way was removed once
+    bool done = false;
+    bool existing = false;                 // the entry was there before
+    FlowMark entry_mark = FlowMark::none;  // of the entry that was there
+    bool ack_wanted = false;               // F-NA: a session that does not begin with an explicit first packet
+    bool no_inline = false;                // this first packet must not carry the NS
+    Counter failure = Counter::count_;     // why not, if set
+    NsPlan plan = NsPlan::none;
+    std::size_t ns_start = 0;  // the first item with its NS, prepared in the outbox's buffer
+    std::size_t ns_size = 0;
+    std::uint32_t first_item = session::kNoSlot;
+    std::uint32_t last_item = session::kNoSlot;
+    std::optional<TimePoint> asked_since;  // restored by RS
+  };
+  /// A packet being looked at.
+  struct Incoming {
+    PacketId id;
+    Tap tap;
+    packet::PacketView view;
+    bool edited = false;  // `view` lies in scratch_
+  };
+  enum class TimerKind : std::uint8_t { recovery, waiting, attempt, probe };
+
+  // --- node_engine.cpp ------------------------------------------------------------------------------------------------
+
+  void start(TimePoint now);
+  void on_packet(TimePoint now, PacketId id, Tap tap, Octets packet);
+  void on_first(TimePoint now, Incoming& in);
+  void on_timeout(TimePoint now);
+  void reconfigure(TimePoint now, NodeOptions options);
+  void drop_orphans();
+  void apply_limits();
+
+  // --- node_create.cpp ------------------------------------------------------------------------------------------------
+
+  /// A session for an explicit first packet from the client's side.
+  void create(TimePoint now, Incoming& in, const ServiceState& service);
+  /// A session for the packets held by a recovery that found none.
+  void create_for_held(session::Recovery& recovery, const ServiceState& service);
+  /// Server, mapping and NS of `install`, whose client-side tuple is set. False: no server.
+  bool choose_server(Install& install, std::size_t from_choice);
+  void choose_mapping(Install& install);
+  void plan_ns(Install& install);
+  bool prepare_inline(Install& install, Octets packet);
+  bool explicit_first(TimePoint now, const ServiceState& service, const packet::PacketView& view) const;
+
+  // --- node_install.cpp -----------------------------------------------------------------------------------------------
+
+  void flush(TimePoint now);
+  void install_pending();
+  void resolve(Install& install, InstallResult result);
+  void resolve_existing(Install& install, const FlowEntry& entry);
+  void resolve_port_taken(Install& install);
+  void adopt(Install& install, const FlowEntry& entry);
+  void emit(TimePoint now, Install& install);
+  void emit_failed(Install& install);
+  void emit_item(TimePoint now, Install& install, std::uint32_t item);
+  void emit_ns(TimePoint now, const Install& install);
+  void settle(TimePoint now, const Install& install);
+  void release_items(const Install& install);
+  std::uint32_t find_install(const Tuple& tuple) const;
+  std::uint32_t add_install(Install&& install);
+  void append_item(Install& install, const Item& item);
+  PacketRef ref_of(const Incoming& in);
+
+  // --- node_stray.cpp, node_known.cpp ---------------------------------------------------------------------------------
+
+  void on_stray(TimePoint now, Incoming& in);
+  void stray_from_client(TimePoint now, Incoming& in, const ServiceState& service);
+  void stray_from_server(TimePoint now, Incoming& in);
+  void stray_icmp(TimePoint now, Incoming& in);
+  /// Attaches the packet to what is in flight for its tuple. False: nothing is.
+  bool join_in_flight(TimePoint now, Incoming& in, const Tuple& trigger, bool icmp);
+  void restore_by_ps(const Incoming& in, const TuplePair& session);
+  void on_known(TimePoint now, Incoming& in);
+  void known_from_server(TimePoint now, Incoming& in);
+
+  /// A message found in a packet of a flow.
+  struct Found {
+    packet::Located located;
+    std::size_t size = 0;                  // octets to take out; 0: the option alone
+    std::optional<wire::Message> message;  // a valid one
+    bool separate = false;
+  };
+  /// Looks for a message and counts what is wrong with it. Nothing: there is no option to take out.
+  std::optional<Found> find_message(TimePoint now, const packet::PacketView& view);
+  /// Takes the message out; the rest is `in.view` from now on. False: the rest does not parse.
+  bool strip(Incoming& in, const Found& found);
+  /// From the client's side: takes any message out unprocessed. False: the packet is consumed or broken.
+  bool strip_client_message(TimePoint now, Incoming& in);
+  /// The session that a PS in a server's packet proves, or nothing.
+  std::optional<TuplePair> verified_ps(TimePoint now, const Incoming& in, const Found& found);
+
+  // --- node_recovery.cpp ----------------------------------------------------------------------------------------------
+
+  std::uint32_t find_recovery(const Tuple& tuple) const;
+  /// Begins to ask; the packet is held. kNoSlot: not possible, and counted.
+  std::uint32_t start_recovery(TimePoint now, session::RecoveryKind kind, const Tuple& trigger, bool may_create);
+  void recover_client(TimePoint now, Incoming& in, const ServiceState& service, const Tuple& trigger, bool icmp);
+  void recover_server(TimePoint now, Incoming& in, const Tuple& trigger, bool icmp);
+  void add_candidate(session::Recovery& recovery, const IpAddress& address);
+  bool hold(std::uint32_t slot, Octets packet, bool icmp);
+  void ask_round(TimePoint now, std::uint32_t slot, std::size_t upto);
+  void send_query(TimePoint now, const session::Recovery& recovery, const session::Candidate& candidate);
+  void evaluate(TimePoint now, std::uint32_t slot);
+  void on_recovery_due(TimePoint now, std::uint32_t slot);
+  void schedule_recovery(TimePoint now, std::uint32_t slot);
+  void restore(std::uint32_t slot);
+  void not_found(TimePoint now, std::uint32_t slot);
+  void end_in_silence(TimePoint now, std::uint32_t slot);
+  void forward_as_is(session::Recovery& recovery);
+  void answer_reset(session::Recovery& recovery);
+  void drop_held(session::Recovery& recovery, Counter reason);
+  void move_held(session::Recovery& recovery, Install& install, bool with_icmp);
+  void free_recovery(std::uint32_t slot);
+  bool counts_as_gone(const session::Candidate& candidate);
+
+  // --- node_messages.cpp ----------------------------------------------------------------------------------------------
+
+  void on_message(TimePoint now, const Endpoint& from, const IpAddress& to, Octets octets);
+  void on_answer(TimePoint now, const Endpoint& from, const wire::Message& message);
+  void on_recovered(TimePoint now, std::uint32_t slot, std::size_t candidate, const wire::Message& message);
+  void discard(TimePoint now, Counter reason, const Tuple& flow, const IpAddress& peer);
+  void count_received(TimePoint now, const wire::Message& message, packet::Carriage carriage, const IpAddress& peer);
+
+  // --- node_waiting.cpp -----------------------------------------------------------------------------------------------
+
+  std::uint32_t find_waiting(const Tuple& client_side) const;
+  /// False: too many wait.
+  bool start_waiting(TimePoint now, const TuplePair& tuples, bool was_unprotected, int sent);
+  void on_waiting_due(TimePoint now, std::uint32_t slot);
+  void remind(TimePoint now, const Tuple& client_side);
+  void acknowledge(std::uint32_t slot);
+  void free_waiting(std::uint32_t slot);
+  void on_na(TimePoint now, const Endpoint& from, const wire::Message& message);
+  void on_marked_flow(TimePoint now, const FlowEntry& entry);
+  void send_ns(TimePoint now, const TuplePair& tuples, Cookie cookie, bool ack_wanted);
+  void set_unprotected(TimePoint now, const TuplePair& tuples);
+
+  // --- node_conflict.cpp ----------------------------------------------------------------------------------------------
+
+  std::uint32_t find_attempt(const Tuple& client_side) const;
+  void keep_attempt(TimePoint now, const Install& install);
+  void free_attempt(std::uint32_t slot, bool release_packet);
+  void on_nc(TimePoint now, const Endpoint& from, const wire::Message& message);
+  void next_mapping(std::uint32_t attempt, const ServiceState& service);
+  void ask_conflicting(TimePoint now, std::uint32_t attempt, const IpAddress& holder);
+
+  // --- node_liveness.cpp ----------------------------------------------------------------------------------------------
+
+  void list_holders(TimePoint now);
+  void schedule_probe(Holder& holder, TimePoint due);
+  void on_probe_due(TimePoint now, std::uint32_t number);
+  void holder_answered(TimePoint now, const IpAddress& address);
+  void holder_silent(TimePoint now, Holder& holder);
+  bool on_probe_answer(TimePoint now, const Endpoint& from, const wire::Message& message);
+  void on_port_unreachable(TimePoint now, const IpAddress& peer);
+
+  // --- node_send.cpp --------------------------------------------------------------------------------------------------
+
+  void send_message(TimePoint now, const Endpoint& from, const Endpoint& to, const wire::Message& message);
+  void send_flow(Octets packet);
+  void send_flow_held(session::PacketPool::Handle handle);
+  void send_flow_range(std::size_t start, std::size_t size);
+  void event(TimePoint now, EventKind kind, const Tuple& flow, const TuplePair& session, const IpAddress& peer,
+             std::string_view detail, Duration latency = {});
+  void count(Counter counter, std::uint64_t n = 1) { counters_.add(counter, n); }
+
+  [[nodiscard]] std::uint64_t hash(const Tuple& tuple) const { return table_hash(normalised(tuple), seed_); }
+  /// One number for a pair, for the table of what was installed a moment ago.
+  [[nodiscard]] std::uint64_t pair_tag(const TuplePair& pair) const {
+    return table_hash(pair.client_side, seed_ ^ 0x5bd1e995) ^ table_hash(pair.server_side, seed_);
+  }
+  void remember(TimePoint now, const TuplePair& pair);
+
+  // --- state ----------------------------------------------------------------------------------------------------------
+
+  std::unique_ptr<NodeConfig> config_;
+  FlowTable& flows_;
+  Paths& paths_;
+  RandomSource& random_;
+  EventSink& events_;
+  std::uint64_t seed_;
+  Counters<NodeCounter> counters_;
+  Outbox outbox_;
+  bool started_ = false;
+  bool pressure_ = false;
+  Holders holders_;
+  std::vector<IpAddress> probes_;  // whom a probe timer's slot means
+  std::vector<std::uint32_t> free_probes_;
+
+  // in flight
+  session::TimerQueue timers_;
+  session::PacketPool packets_;
+  session::SlotPool<session::Held> held_;
+  session::SlotPool<session::Recovery> recoveries_;
+  session::TupleIndex recovery_index_;  // by trigger
+  session::SlotPool<session::Waiting> waiting_;
+  session::TupleIndex waiting_index_;  // by client-side tuple
+  session::SlotPool<session::Attempt> attempts_;
+  session::TupleIndex attempt_index_;  // by client-side tuple
+
+  // memories that forget
+  session::TagTable<std::uint64_t> installed_;       // tuple of either side -> pair_tag()
+  session::TagTable<std::uint8_t> seen_syn_;         // SYN with an inline NS
+  session::TagTable<std::uint8_t> silent_in_a_row_;  // UDP flows whose last recoveries ended in silence
+  policy::RateLimiter second_rounds_;
+
+  // the burst
+  std::vector<Install> installs_;
+  std::vector<Item> items_;
+  session::TupleIndex burst_index_;  // by either tuple
+  std::vector<Flow> batch_;
+  std::vector<std::uint32_t> batch_slots_;
+  std::vector<InstallResult> results_;
+  Buffer scratch_;
+  Buffer message_;
+};
+
+}  // namespace asrp::engine

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packets of known sessions that carry an ASRP option, or whose session waits for its NA (Tap::known). The kernel translates
+// them; the engine takes messages out.
+#include "engine/node_impl.hpp"
+
+namespace asrp::engine {
+
+void NodeEngine::Impl::on_known(TimePoint now, Incoming& in) {
+  const ServiceState* service = config_->service_at(in.view.tuple().dst, in.view.protocol());
+  if (service == nullptr) return known_from_server(now, in);
+  if (!strip_client_message(now, in)) return outbox_.drop(in.id);
+  remind(now, in.view.tuple());
+  if (!in.edited) return outbox_.accept(in.id);
+  const PacketRef ref = ref_of(in);
+  outbox_.replace_range(in.id, ref.start, ref.size);
+}
+
+void NodeEngine::Impl::known_from_server(TimePoint now, Incoming& in) {
+  const auto found = find_message(now, in.view);
+  if (!found) return outbox_.accept(in.id);
+  const auto session = verified_ps(now, in, *found);
+  if (session) {
+    // A live entry wins: a PS that tells another story condemns its packet, which would reach the wrong client (decision 13).
+    const std::uint64_t* installed = installed_.find(hash(in.view.tuple()), now, std::chrono::seconds(1));
+    if (installed == nullptr || *installed != pair_tag(*session)) {
+      const auto entry = flows_.find(in.view.tuple());
+      if (entry && entry->tuples != *session) {
+        discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
+        count(Counter::drops_conflict);
+        return outbox_.drop(in.id);
+      }
+    }
+    const std::uint32_t waits = find_waiting(session->client_side);
+    if (waits != session::kNoSlot && waiting_[waits].tuples == *session) acknowledge(waits);
+  }
+  if (found->separate) {
+    count(Counter::packets_consumed);
+    return outbox_.drop(in.id);
+  }
+  if (!strip(in, *found)) {
+    count(Counter::drops_malformed);
+    return outbox_.drop(in.id);
+  }
+  const PacketRef ref = ref_of(in);
+  outbox_.replace_range(in.id, ref.start, ref.size);
+}
+
+}  // namespace asrp::engine

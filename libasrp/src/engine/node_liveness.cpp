@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Is a holder there? Every holder is asked for a session that nobody has; RX means alive (decision 8).
+#include "engine/node_liveness.hpp"
+
+#include <algorithm>
+
+#include "asrp/wire/message.hpp"
+#include "engine/node_impl.hpp"
+
+namespace asrp::engine {
+namespace {
+
+Tuple all_zero(Family family) { return {{IpAddress::any(family), 0}, {IpAddress::any(family), 0}, Protocol::tcp}; }
+
+bool is_all_zero(const Tuple& t) {
+  return t.src.address.is_unspecified() && t.dst.address.is_unspecified() && t.src.port == 0 && t.dst.port == 0;
+}
+
+}  // namespace
+
+bool InlinePath::admit(TimePoint now) {
+  constexpr std::uint32_t kWindow = 64;                             // older evidence fades
+  if (state == State::trial && now >= until) *this = InlinePath{};  // the trial's SYN was not repeated
+  if (state == State::trial) return false;
+  if (state == State::avoided) {
+    if (now < until) return false;
+    state = State::trial;
+    until = now + std::chrono::seconds(4);  // a client repeats its SYN after 1 s, and after 3
+    return true;
+  }
+  if (sent >= kWindow) {
+    sent /= 2;
+    repeated /= 2;
+  }
+  ++sent;
+  return true;
+}
+
+void InlinePath::on_repeated(TimePoint now, Duration retry) {
+  if (state == State::avoided) return;
+  ++repeated;
+  // Plain loss repeats few of many; a path that swallows SYN with data repeats all.
+  if (state == State::open && repeated * 2 < sent) return;
+  state = State::avoided;
+  until = now + retry;
+}
+
+void NodeEngine::Impl::list_holders(TimePoint now) {
+  for (auto& [address, holder] : holders_.all()) holder.used = false;
+  for (ServiceState& service : config_->services()) {
+    for (const Backend& b : service.options->backends) {
+      if (b.state == BackendState::disabled || b.holder == HolderPresence::no) continue;
+      Holder& holder = holders_.all()[b.address.address];
+      const bool fresh = holder.due == TimePoint{};
+      holder.address = b.address.address;
+      holder.used = true;
+      if (fresh) schedule_probe(holder, now);
+    }
+  }
+  std::erase_if(holders_.all(), [](const auto& entry) { return !entry.second.used; });
+}
+
+void NodeEngine::Impl::schedule_probe(Holder& holder, TimePoint due) {
+  holder.due = std::max(due, TimePoint{} + Duration(1));
+  const auto number = static_cast<std::uint32_t>(probes_.size());
+  std::uint32_t slot = number;
+  if (!free_probes_.empty()) {
+    slot = free_probes_.back();
+    free_probes_.pop_back();
+    probes_[slot] = holder.address;
+  } else {
+    probes_.push_back(holder.address);
+  }
+  timers_.add({holder.due, slot, 0, static_cast<std::uint8_t>(TimerKind::probe)});
+}
+
+void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot) {
+  Holder* holder = holders_.find(probes_[slot]);
+  free_probes_.push_back(slot);
+  if (holder == nullptr) return;
+  const NodeTiming& timing = config_->options().timing;
+  if (holder->outstanding && ++holder->silences >= timing.probe_silences) holder_silent(now, *holder);
+  const IpAddress* local = config_->local_ip(holder->address.family());
+  if (local != nullptr) {
+    const std::uint64_t random = random_.u64();
+    holder->cookie = Cookie{static_cast<std::uint32_t>(random >> 32)};
+    holder->source_port = static_cast<std::uint16_t>(1024 + (random & 0xffffffff) % (65536 - 1024));
+    holder->outstanding = true;
+    count(Counter::sent_probes);
+    send_message(now, {*local, holder->source_port}, {holder->address, config_->options().port},
+                 wire::query_session(all_zero(holder->address.family()), holder->cookie));
+  }
+  schedule_probe(*holder, now + timing.probe_interval);
+}
+
+void NodeEngine::Impl::holder_answered(TimePoint now, const IpAddress& address) {
+  Holder* holder = holders_.find(address);
+  if (holder == nullptr) return;
+  holder->silences = 0;
+  const bool news = holder->gone || !holder->answered;
+  holder->gone = false;
+  holder->answered = true;
+  if (!news) return;
+  count(Counter::holders_alive);
+  event(now, EventKind::holder_alive, {}, {}, address, {});
+}
+
+void NodeEngine::Impl::holder_silent(TimePoint now, Holder& holder) {
+  if (holder.gone) return;
+  holder.gone = true;
+  count(Counter::holders_gone);
+  event(now, EventKind::holder_gone, {}, {}, holder.address, {});
+  // Recoveries that waited for this one alone may know enough now.
+  recoveries_.for_each_slot([&](std::uint32_t slot) { evaluate(now, slot); });
+}
+
+bool NodeEngine::Impl::on_probe_answer(TimePoint now, const Endpoint& from, const wire::Message& message) {
+  if (!is_all_zero(message.st1)) return false;
+  Holder* holder = holders_.find(from.address);
+  if (holder == nullptr || !holder->outstanding) {
+    discard(now, Counter::discarded_unmatched, message.st1, from.address);
+  } else if (holder->cookie != message.cookie) {
+    discard(now, Counter::discarded_cookie, message.st1, from.address);
+  } else if (holder->source_port != from.port) {
+    discard(now, Counter::discarded_port, message.st1, from.address);
+  } else {
+    holder->outstanding = false;
+    holder_answered(now, from.address);
+  }
+  return true;
+}
+
+void NodeEngine::Impl::on_port_unreachable(TimePoint now, const IpAddress& peer) {
+  Holder* holder = holders_.find(peer);
+  if (holder != nullptr) holder_silent(now, *holder);
+}
+
+}  // namespace asrp::engine

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Packets without a session (Tap::stray). The kernel has attached an untranslated conntrack: the original ends here, what goes
+// on is a copy of ours, behind the session.
+#include "engine/node_impl.hpp"
+
+namespace asrp::engine {
+
+void NodeEngine::Impl::on_stray(TimePoint now, Incoming& in) {
+  outbox_.drop(in.id);
+  if (in.view.is_icmp()) return stray_icmp(now, in);
+  if (const ServiceState* service = config_->service_at(in.view.tuple().dst, in.view.protocol())) {
+    return stray_from_client(now, in, *service);
+  }
+  if (config_->server_of(in.view.tuple())) return stray_from_server(now, in);
+  count(Counter::drops_no_service);
+}
+
+bool NodeEngine::Impl::join_in_flight(TimePoint now, Incoming& in, const Tuple& trigger, bool icmp) {
+  const std::uint32_t install = find_install(trigger);
+  if (install != session::kNoSlot) {
+    Item item;
+    item.packet = ref_of(in);
+    append_item(installs_[install], item);
+    return true;
+  }
+  const std::uint32_t recovery = find_recovery(trigger);
+  if (recovery != session::kNoSlot) {
+    hold(recovery, in.view.octets(), icmp);
+    // A packet of the flow may create what an error about it may not.
+    if (!icmp && trigger.protocol == Protocol::udp && recoveries_[recovery].kind == session::RecoveryKind::client) {
+      recoveries_[recovery].may_create = true;
+    }
+    return true;
+  }
+  // Queued before its session came, met here after: the kernel translates a copy that is sent now (and drops it otherwise).
+  if (installed_.find(hash(trigger), now, std::chrono::seconds(1)) != nullptr) {
+    send_flow(in.view.octets());
+    return true;
+  }
+  return false;
+}
+
+void NodeEngine::Impl::stray_from_client(TimePoint now, Incoming& in, const ServiceState& service) {
+  if (!strip_client_message(now, in)) return;
+  const Tuple trigger = in.view.tuple();
+  if (join_in_flight(now, in, trigger, false)) return;
+  if (explicit_first(now, service, in.view)) return create(now, in, service);
+  recover_client(now, in, service, trigger, false);
+}
+
+void NodeEngine::Impl::stray_from_server(TimePoint now, Incoming& in) {
+  const auto found = find_message(now, in.view);
+  bool separate = false;
+  if (found) {
+    const auto session = verified_ps(now, in, *found);
+    separate = found->separate;
+    if (!strip(in, *found)) {
+      count(Counter::drops_malformed);
+      return;
+    }
+    if (separate) count(Counter::packets_consumed);
+    if (session) {
+      const std::uint32_t pending = find_install(in.view.tuple());
+      const bool contradicts = pending != session::kNoSlot && installs_[pending].flow.tuples != *session;
+      if (contradicts) {
+        discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
+        count(Counter::drops_conflict);
+        return;
+      }
+      if (pending == session::kNoSlot) restore_by_ps(in, *session);
+      if (!separate) join_in_flight(now, in, in.view.tuple(), false);
+      return;
+    }
+    if (separate) return;
+  }
+  const Tuple trigger = in.view.tuple();
+  if (!join_in_flight(now, in, trigger, false)) recover_server(now, in, trigger, false);
+}
+
+// spec: 3.5.1-3 a PS restores without a query; what waited for an answer goes with it
+void NodeEngine::Impl::restore_by_ps(const Incoming& in, const TuplePair& session) {
+  Install install;
+  install.flow.tuples = session;
+  install.flow.proven = true;
+  install.origin = Origin::restored_ps;
+  install.service = config_->service_at(session.client_side.dst, session.client_side.protocol);
+  for (const Tuple& tuple : {in.view.tuple(), session.client_side}) {
+    const std::uint32_t recovery = find_recovery(tuple);
+    if (recovery == session::kNoSlot) continue;
+    install.asked_since = recoveries_[recovery].started;
+    move_held(recoveries_[recovery], install, true);
+    free_recovery(recovery);
+  }
+  add_install(std::move(install));
+  const std::uint32_t waits = find_waiting(session.client_side);
+  if (waits != session::kNoSlot && waiting_[waits].tuples == session) acknowledge(waits);
+}
+
+// An ICMP error about an unknown session asks for the session of the packet that it quotes, seen from the other side (C19).
+void NodeEngine::Impl::stray_icmp(TimePoint now, Incoming& in) {
+  const auto quoted = packet::quoted_tuple(in.view);
+  if (!quoted) {
+    count(Counter::drops_icmp);
+    return;
+  }
+  const Tuple trigger = quoted->reversed();
+  const ServiceState* service = config_->service_at(trigger.dst, trigger.protocol);
+  if (service == nullptr && !config_->server_of(trigger)) {
+    count(Counter::drops_no_service);
+    return;
+  }
+  if (join_in_flight(now, in, trigger, true)) return;
+  if (service != nullptr) {
+    recover_client(now, in, *service, trigger, true);
+  } else {
+    recover_server(now, in, trigger, true);
+  }
+}
+
+}  // namespace asrp::engine

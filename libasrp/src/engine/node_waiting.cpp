@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sessions whose NS asked for an NA: the NS is repeated until it comes (draft 4.3.3, 4.3.4; decision 7).
+#include "asrp/wire/message.hpp"
+#include "engine/node_impl.hpp"
+
+namespace asrp::engine {
+
+using session::kNoSlot;
+using session::Waiting;
+
+std::uint32_t NodeEngine::Impl::find_waiting(const Tuple& client_side) const {
+  if (waiting_index_.size() == 0) return kNoSlot;
+  return waiting_index_.find(hash(client_side),
+                             [&](std::uint32_t slot) { return waiting_[slot].tuples.client_side == client_side; });
+}
+
+void NodeEngine::Impl::send_ns(TimePoint now, const TuplePair& tuples, Cookie cookie, bool ack_wanted) {
+  const IpAddress* local = config_->local_ip(tuples.server_side.family());
+  if (local == nullptr) return;
+  count(Counter::sent_ns_standalone);
+  send_message(now, {*local, config_->options().port}, {tuples.server_side.dst.address, config_->options().port},
+               wire::new_session(tuples, cookie, *local, ack_wanted));
+}
+
+bool NodeEngine::Impl::start_waiting(TimePoint now, const TuplePair& tuples, bool was_unprotected, int sent) {
+  const std::uint32_t slot = waiting_.take();
+  if (slot == kNoSlot) {
+    count(Counter::limit_waiting);
+    return false;
+  }
+  Waiting& waiting = waiting_[slot];
+  waiting.tuples = tuples;
+  waiting.cookie = config_->cookies().issue(tuples);
+  waiting.was_unprotected = was_unprotected;
+  waiting.sent = sent;
+  waiting.last_sent = now;
+  waiting.due = now + config_->options().timing.ns_interval * (was_unprotected ? config_->options().timing.ns_tries : 1);
+  waiting_index_.insert(hash(tuples.client_side), slot);
+  timers_.add({waiting.due, slot, waiting_.generation(slot), static_cast<std::uint8_t>(TimerKind::waiting)});
+  return true;
+}
+
+void NodeEngine::Impl::on_waiting_due(TimePoint now, std::uint32_t slot) {
+  Waiting& waiting = waiting_[slot];
+  if (waiting.was_unprotected) return free_waiting(slot);  // as it was; the next minute tries again
+  const NodeTiming& timing = config_->options().timing;
+  if (waiting.sent >= timing.ns_tries) {
+    const TuplePair tuples = waiting.tuples;
+    free_waiting(slot);
+    return set_unprotected(now, tuples);
+  }
+  send_ns(now, waiting.tuples, waiting.cookie, true);
+  ++waiting.sent;
+  waiting.last_sent = now;
+  waiting.due = now + timing.ns_interval;
+  timers_.add({waiting.due, slot, waiting_.generation(slot), static_cast<std::uint8_t>(TimerKind::waiting)});
+}
+
+// spec: 4.3.3-8 subsequent packets make the NS anew until an NA comes
+void NodeEngine::Impl::remind(TimePoint now, const Tuple& client_side) {
+  const std::uint32_t slot = find_waiting(client_side);
+  if (slot == kNoSlot) return;
+  const Waiting& waiting = waiting_[slot];
+  if (waiting.was_unprotected || now < waiting.due) return;  // within the interval: its timer repeats it
+  on_waiting_due(now, slot);
+}
+
+void NodeEngine::Impl::set_unprotected(TimePoint now, const TuplePair& tuples) {
+  flows_.set_mark(tuples.client_side, FlowMark::unprotected);
+  count(Counter::sessions_unprotected);
+  event(now, EventKind::session_unprotected, tuples.client_side, tuples, tuples.server_side.dst.address, "no NA");
+}
+
+// spec: 4.3.4-3 no further NS for this session
+void NodeEngine::Impl::acknowledge(std::uint32_t slot) {
+  flows_.set_mark(waiting_[slot].tuples.client_side, FlowMark::none);
+  count(Counter::sessions_acknowledged);
+  free_waiting(slot);
+}
+
+void NodeEngine::Impl::free_waiting(std::uint32_t slot) {
+  waiting_index_.erase(hash(waiting_[slot].tuples.client_side), slot);
+  waiting_.give_back(slot);
+}
+
+void NodeEngine::Impl::on_na(TimePoint now, const Endpoint& from, const wire::Message& message) {
+  const std::uint32_t slot = find_waiting(message.st1);
+  if (slot == kNoSlot) return discard(now, Counter::discarded_unmatched, message.st1, from.address);
+  const Waiting& waiting = waiting_[slot];
+  if (waiting.tuples != message.tuples()) return discard(now, Counter::discarded_tuple, message.st1, from.address);
+  if (waiting.tuples.server_side.dst.address != from.address) {
+    return discard(now, Counter::discarded_address, message.st1, from.address);
+  }
+  if (waiting.cookie != message.cookie) return discard(now, Counter::discarded_cookie, message.st1, from.address);
+  holder_answered(now, from.address);
+  const std::uint32_t attempt = find_attempt(message.st1);
+  if (attempt != kNoSlot && attempts_[attempt].tuples == message.tuples()) free_attempt(attempt, true);
+  acknowledge(slot);
+}
+
+// Mark and entry are the whole state: a new daemon goes on where the old one was (decision 7).
+void NodeEngine::Impl::on_marked_flow(TimePoint now, const FlowEntry& entry) {
+  if (entry.mark == FlowMark::none || find_waiting(entry.tuples.client_side) != kNoSlot) return;
+  const ServiceState* service = config_->service_at(entry.tuples.client_side.dst, entry.tuples.client_side.protocol);
+  if (service == nullptr || check_legitimacy(service->rule, entry.tuples) != policy::Legitimacy::legitimate) return;
+  const Holder* holder = holders_.find(entry.tuples.server_side.dst.address);
+  const bool waits = entry.mark == FlowMark::waiting;
+  if (holder == nullptr || holder->gone) {
+    if (waits) set_unprotected(now, entry.tuples);
+    return;
+  }
+  if (!start_waiting(now, entry.tuples, !waits, 1)) {
+    if (waits) set_unprotected(now, entry.tuples);
+    return;
+  }
+  send_ns(now, entry.tuples, config_->cookies().issue(entry.tuples), true);
+}
+
+}  // namespace asrp::engine

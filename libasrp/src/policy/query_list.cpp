@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "asrp/policy/query_list.hpp"
+
+#include <algorithm>
+
+namespace asrp::policy {
+namespace {
+
+constexpr std::size_t kMaxDepth = 2 * kMaxCandidates;
+
+Epoch make_epoch(std::span<const PoolServer> servers, const HashKey& key, bool with_joining) {
+  Epoch epoch;
+  epoch.key = key;
+  for (const PoolServer& s : servers) {
+    if (s.ranked || (with_joining && s.queried)) epoch.members.push_back({s.id, s.weight});
+  }
+  std::sort(epoch.members.begin(), epoch.members.end(), [](const EpochMember& a, const EpochMember& b) { return a.id < b.id; });
+  return epoch;
+}
+
+}  // namespace
+
+Pool::Pool(std::span<const PoolServer> servers, const HashKey& key, std::span<const Epoch> past, std::size_t ranks)
+    : current_(make_epoch(servers, key, false)), depth_(std::clamp<std::size_t>(ranks, 1, kMaxDepth)) {
+  add_epoch(current_, servers);
+  const Epoch coming = make_epoch(servers, key, true);
+  if (coming != current_) {
+    add_epoch(coming, servers);
+    first_past_ = 2;
+  }
+  for (const Epoch& epoch : past) add_epoch(epoch, servers);
+}
+
+void Pool::add_epoch(const Epoch& epoch, std::span<const PoolServer> servers) {
+  Ranked ranked{Ranking(epoch), {}};
+  for (std::size_t m = 0; m < ranked.ranking.size(); ++m) {
+    const auto it = std::find_if(servers.begin(), servers.end(),
+                                 [&](const PoolServer& s) { return s.queried && s.id == ranked.ranking.id(m); });
+    ranked.server.push_back(it == servers.end() ? -1 : static_cast<std::int32_t>(it - servers.begin()));
+  }
+  epochs_.push_back(std::move(ranked));
+}
+
+void Pool::append(QueryList& list, const Ranked& epoch, std::span<const std::uint16_t> members) {
+  for (const std::uint16_t member : members) {
+    const std::int32_t server = epoch.server[member];
+    if (server < 0) continue;
+    const auto end = list.servers.begin() + static_cast<std::ptrdiff_t>(list.count);
+    if (std::find(list.servers.begin(), end, server) != end) continue;
+    if (list.count == list.servers.size()) return;
+    list.servers[list.count++] = static_cast<std::uint16_t>(server);
+  }
+}
+
+QueryList Pool::query(const Tuple& client_side) const {
+  QueryList list;
+  std::array<std::uint16_t, kMaxDepth> members;
+  const HashKey* key = nullptr;
+  std::uint16_t row = 0;
+  for (const Ranked& epoch : epochs_) {
+    if (key == nullptr || *key != epoch.ranking.key()) {
+      key = &epoch.ranking.key();
+      row = placement_row(*key, client_side);
+    }
+    append(list, epoch, std::span(members).first(epoch.ranking.top(row, std::span(members).first(depth_))));
+    if (list.count == list.servers.size()) break;
+  }
+  list.cut = list.count > kMaxCandidates;
+  list.first_round = std::min(list.count, kMaxCandidates);
+  if (epochs_[0].ranking.size() > depth_ && list.count < list.servers.size()) {
+    const std::uint16_t current_row = placement_row(epochs_[0].ranking.key(), client_side);
+    append(list, epochs_[0], std::span(members).first(epochs_[0].ranking.top(current_row, members)));
+  }
+  return list;
+}
+
+std::size_t Pool::ranks(const Tuple& client_side, std::span<std::uint16_t> out) const {
+  const Ranked& current = epochs_[0];
+  const std::size_t count = current.ranking.top(placement_row(current.ranking.key(), client_side), out);
+  for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint16_t>(current.server[out[i]]);
+  return count;
+}
+
+bool Pool::owner_changed(const Tuple& client_side) const {
+  if (!has_past()) return false;
+  const Ranking& now = epochs_[0].ranking;
+  const Ranking& before = epochs_[first_past_].ranking;
+  std::uint16_t first_now;
+  std::uint16_t first_before;
+  if (now.top(placement_row(now.key(), client_side), {&first_now, 1}) == 0 ||
+      before.top(placement_row(before.key(), client_side), {&first_before, 1}) == 0) {
+    return true;
+  }
+  return now.id(first_now) != before.id(first_before);
+}
+
+}  // namespace asrp::policy
