@@ -83,6 +83,9 @@ class Checks(unittest.TestCase):
         self.finds(mirror, "tests/unit/wire/decode_test.cpp", BSD)
         self.finds(mirror, "tests/unit/wire/decode_test.cpp", 'TEST_CASE("x") {}\n', 0)
         self.finds(mirror, "tests/unit/wire/other_test.cpp", 'TEST_CASE("x") {}\n', 2)
+        self.write("libasrp/src/wire/decode_part.cpp", BSD)
+        self.assertEqual(len(mirror.problems(self.root)), 2)
+        self.finds(mirror, "tests/unit/wire/decode_test.cpp", 'TEST_CASE("x") {}\n', 0)
 
     def test_budgets(self):
         self.finds(budgets, "libasrp/src/wire/a.cpp", "\n" * 601)

@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each libasrp/src/x/y.cpp has tests/unit/x/y_test.cpp, and each such test a source or a public header."""
+"""Each libasrp/src/x/y.cpp has tests/unit/x/y_test.cpp, and each such test a source or a public header. A source y_part.cpp that
+is only a part of y (surgery_udp.cpp) may be tested in y_test.cpp."""
 import tree
+
+MODULES = {"base", "wire", "packet", "session", "policy", "engine"}
+
+
+def _tests_of(directory, stem):
+    yield directory / f"{stem}_test.cpp"
+    whole, _, part = stem.rpartition("_")
+    if whole and part:
+        yield directory / f"{whole}_test.cpp"
 
 
 def problems(root):
@@ -9,9 +19,10 @@ def problems(root):
     tests = root / "tests/unit"
     for path in tree.files(root, ("libasrp/src",), {".cpp"}):
         relative = path.relative_to(sources)
-        test = tests / relative.parent / f"{relative.stem}_test.cpp"
-        if not test.exists():
-            found.append(f"libasrp/src/{relative}: {test.relative_to(root)} is missing")
+        candidates = list(_tests_of(tests / relative.parent, relative.stem))
+        test = next((candidate for candidate in candidates if candidate.exists()), None)
+        if test is None:
+            found.append(f"libasrp/src/{relative}: {candidates[0].relative_to(root)} is missing")
         elif "TEST_CASE" not in test.read_text(encoding="utf-8"):
             found.append(f"{test.relative_to(root)}: has no TEST_CASE")
     for path in tree.files(root, ("tests/unit",), {".cpp"}):
@@ -20,6 +31,6 @@ def problems(root):
         relative = path.relative_to(tests)
         stem = relative.parent / relative.stem.removesuffix("_test")
         candidates = (sources / f"{stem}.cpp", root / f"libasrp/include/asrp/{stem}.hpp", sources / f"{stem}.hpp")
-        if relative.parts[0] in {"base", "wire", "packet", "session", "policy", "engine"} and not any(c.exists() for c in candidates):
+        if relative.parts[0] in MODULES and not any(c.exists() for c in candidates):
             found.append(f"{tree.relative(root, path)}: tests nothing by that name in libasrp")
     return found
