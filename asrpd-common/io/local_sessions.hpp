@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "asrp/base/result.hpp"
 #include "asrp/engine/holder_engine.hpp"
@@ -14,13 +15,15 @@ namespace asrp::io {
 
 class HostSessions : public engine::LocalSessions {
  public:
-  /// `follow_udp`: also conntrack's DESTROY events (needs nf_conntrack_events=1, which open() sets in this namespace).
+  /// `follow_udp`: also conntrack's DESTROY events (needs nf_conntrack_events=1, which open() sets in this namespace), and
+  /// look-ups of UDP flows. Without it the answer for every UDP session is `none`.
   static Result<std::unique_ptr<HostSessions>, IoError> open(bool follow_udp);
 
   /// Descriptors to wait on for end notices (sock_diag multicast, conntrack events).
   [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
   struct Notices {
-    std::span<const Tuple> ended;  // as ST2: peer, then this host; 0 where the kernel does not say (kernel-facts 6)
+    /// TCP as ST2: peer, then this host; 0 where the kernel does not say (kernel-facts 6). UDP as the flow began.
+    std::span<const Tuple> ended;
     bool lost = false;             // ENOBUFS: some are missing
   };
   /// Reads what is pending without blocking; valid until the next call.
