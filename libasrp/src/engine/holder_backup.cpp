@@ -10,7 +10,7 @@ namespace {
 session::Backup backup_of(const wire::Message& ns) {
   session::Backup backup;
   backup.tuples = ns.tuples();
-  backup.cookie = ns.cookie;
+  backup.cookie = ns.cookie;  // spec: 4.3.2-4
   backup.node_local_ip = ns.node_local_ip;
   backup.data_size = static_cast<std::uint8_t>(ns.session_data.size());  // accepts() has checked it
   std::copy(ns.session_data.begin(), ns.session_data.end(), backup.data.begin());
@@ -45,7 +45,7 @@ LocalState HolderEngine::Impl::conflict_state(std::uint32_t slot) const {
   return LocalState::none;  // stored in this burst: its packet has not reached the stack
 }
 
-// spec: 4.3.3-1 (client side first), 4.3.3-2, 4.3.3-3, 4.3.3-5
+// spec: 4.3.3-1 (client side first)
 void HolderEngine::Impl::take_backup(TimePoint now, HolderInput& input) {
   const wire::Message& ns = input.message;
   bool replaces = false;
@@ -79,6 +79,7 @@ bool HolderEngine::Impl::give_way(TimePoint now, HolderInput& input, std::uint32
   }
   count(side_flag != 0 ? HolderCounter::conflicts_client : HolderCounter::conflicts_server);
   input.outcome = Outcome::conflict;
+  // spec: 4.3.3-2; F-NA is not among the flags
   input.answer = wire::with_tuples(wire::MsgType::NC, {ns.st1, older.server_side}, ns.cookie, ns.session_data, side_flag);
   events.on_event({.at = now, .kind = EventKind::backup_conflict, .flow = ns.st1, .session = older});
   return false;
@@ -119,6 +120,7 @@ void HolderEngine::Impl::accept_backup(HolderInput& input) {
   const wire::Message& ns = input.message;
   input.outcome = Outcome::stored;
   if (!ns.has(wire::kFlagNa)) return;
+  // spec: 4.3.3-4, 4.3.2-2
   input.answer = wire::with_tuples(wire::MsgType::NA, ns.tuples(), ns.cookie, ns.session_data);
 }
 

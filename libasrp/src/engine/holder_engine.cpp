@@ -83,7 +83,7 @@ void HolderEngine::Impl::deliver(TimePoint now, HolderInput& input) {
       outbox.drop(input.id);
     } else {
       if (input.outcome == Outcome::full && !input.is_separate) count(HolderCounter::packets_unprotected);
-      deliver_without_message(input);  // spec: 4.3.3-4
+      deliver_without_message(input);  // spec: 4.3.3-3
     }
   }
   if (input.answer) send_answer(now, input);

@@ -48,7 +48,7 @@ void HolderEngine::Impl::push(TimePoint now, const HolderInput& input) {
     outbox.replace(input.id, start, mark);
     count(HolderCounter::push_inline);
   } else if (packet::make_separate(view, options.marker, message_octets, mtu, outbox.octets())) {
-    outbox.send(OutputKind::send_own, start);  // in front of its packet; spec: 4.3.10-1
+    outbox.send(OutputKind::send_own, start);  // in front of its packet
     outbox.accept(input.id, mark);
     count(HolderCounter::push_separate);
   } else {

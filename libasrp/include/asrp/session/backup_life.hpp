@@ -39,9 +39,11 @@ class BackupLife {
   [[nodiscard]] TimePoint due(std::uint32_t slot) const { return start_ + kTick * meta(slot).due; }
 
   /// An ended session's notice may belong to an earlier session with the same tuple: notices prove nothing until a session was
-  /// seen.
-  void set_ambiguous(std::uint32_t slot, bool ambiguous) { meta(slot).ambiguous = ambiguous; }
-  [[nodiscard]] bool is_ambiguous(std::uint32_t slot) const { return meta(slot).ambiguous; }
+  /// seen. Nothing happens if the slot was never placed.
+  void set_ambiguous(std::uint32_t slot, bool ambiguous) {
+    if (slot < limit_) meta(slot).ambiguous = ambiguous;
+  }
+  [[nodiscard]] bool is_ambiguous(std::uint32_t slot) const { return slot < limit_ && meta(slot).ambiguous; }
 
   /// Appends up to `max` slots that are due; they keep their state and are due no more until the next place().
   void take_due(TimePoint now, std::size_t max, std::vector<std::uint32_t>& out);
