@@ -2,35 +2,12 @@
 // What leaves the node: standalone messages, and packets of flows that are sent on.
 #include "engine/node_send.hpp"
 
-#include <array>
-
 #include "asrp/packet/build.hpp"
 #include "asrp/packet/checksum.hpp"
 #include "asrp/wire/encode.hpp"
 #include "engine/node_impl.hpp"
 
 namespace asrp::engine {
-namespace {
-
-#define ASRP_CARRIAGES(T) \
-  { T " inline-tcp", T " inline-udp", T " separate-tcp", T " separate-udp", T " standalone" }
-constexpr std::array<std::array<std::string_view, 5>, wire::kMsgTypeCount> kDetails{{
-    ASRP_CARRIAGES("NS"),
-    ASRP_CARRIAGES("NA"),
-    ASRP_CARRIAGES("QS"),
-    ASRP_CARRIAGES("RS"),
-    ASRP_CARRIAGES("RX"),
-    ASRP_CARRIAGES("HS"),
-    ASRP_CARRIAGES("PS"),
-    ASRP_CARRIAGES("NC"),
-}};
-#undef ASRP_CARRIAGES
-
-}  // namespace
-
-std::string_view message_detail(wire::MsgType type, packet::Carriage carriage) {
-  return kDetails[static_cast<std::size_t>(type)][static_cast<std::size_t>(carriage)];
-}
 
 void NodeEngine::Impl::send_message(TimePoint now, const Endpoint& from, const Endpoint& to, const wire::Message& message) {
   message_.clear();
