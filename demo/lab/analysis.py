@@ -24,6 +24,7 @@ class Passage:
     arrivals: list[float] = field(default_factory=list)
     forwards: list[float] = field(default_factory=list)
     restored: list[float] = field(default_factory=list)  # when an RS or a PS for it arrived at the node
+    pushed: list[float] = field(default_factory=list)  # the PS among these
 
 
 @dataclass
@@ -47,7 +48,7 @@ class Analysis:
         self.messages: Counter[str] = Counter()
         self.carriages: Counter[str] = Counter()
         self.unreadable = 0
-        self.queries_sent: list[float] = []
+        self._servers: dict[Session, set[int]] = {}
         self._service = plan.service(family)
         self._server_side: dict[tuple[str, int, str, int, int], Session] = {}
         kept = list(records)
@@ -93,8 +94,14 @@ class Analysis:
                 latencies += [(forwards[0] - arrivals[0]) * 1000] if arrivals else []
         return carried, restored, latencies
 
-    def nodes_of(self, session: Session) -> set[int]:
-        return {node for (other, node), passage in self.passages.items() if other == session and passage.forwards}
+    def servers_of(self, session: Session) -> set[int]:
+        """Servers to which packets of the session were sent."""
+        return self._servers.get(session, set())
+
+    def pushed(self, session: Session, node: int) -> bool:
+        """Whether the node knew the session by PS before it forwarded anything of it."""
+        passage = self.passages.get((session, node), Passage())
+        return any(time <= min(passage.forwards, default=0.0) for time in passage.pushed)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -115,12 +122,19 @@ class Analysis:
 
     def _follow(self, record: Record) -> None:
         node, packet = record.node, record.packet
+        if record.link.startswith("server") and not record.arriving and packet.carriage != "standalone":
+            taken = self.session(record)
+            if taken is not None:
+                self._servers.setdefault(taken, set()).add(int(record.link[6:]))
         if not node:
             return
         if packet.message is not None and packet.message.type in ("RS", "PS") and not record.arriving:
             restored = _session_of(packet.message)
             if restored is not None:
-                self._passage(restored, node).restored.append(record.time)
+                passage = self._passage(restored, node)
+                passage.restored.append(record.time)
+                if packet.message.type == "PS":
+                    passage.pushed.append(record.time)
         if packet.carriage in ("standalone", "separate-tcp", "separate-udp"):
             return
         session = self.session(record)

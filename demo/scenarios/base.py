@@ -111,15 +111,17 @@ class Lab:
         show.started = self.monitor.watched.started
         show.attach(self.monitor)
 
-    def unwatch(self, show: Show) -> None:
+    def end(self, show: Show) -> None:
+        """The traffic is over: display and captures end."""
         show.detach()
         self.monitor.stop()
         self._monitoring = False
-
-    def kept_message(self) -> str:
-        number = self.claim.number
-        return (f"The laboratory stays: namespaces asrp{number}-*, files in {self.directory}. "
-                f"Try: ip netns exec asrp{number}-node1 conntrack -L. The next run removes it.")
+        self.capture.stop()
+        show.summary(self.monitor)
+        if self.options.keep:
+            number = self.claim.number
+            show.say(f"the laboratory stays: namespaces asrp{number}-*, files in {self.directory}; the next run removes it. "
+                     f"Try: ip netns exec asrp{number}-node1 conntrack -L", always=True)
 
 
 Scenario = Callable[[Options, Show], Result]

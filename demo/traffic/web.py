@@ -96,13 +96,14 @@ class Downloads:
     """One curl for each file of the content, spread over the client namespaces. It gives up after `limit` seconds, and when nothing
     has come for `stall` seconds."""
 
-    def __init__(self, content: Content, clients: dict[int, Namespace], address: str, limit: float, stall: int) -> None:
+    def __init__(self, content: Content, clients: dict[int, Namespace], address: str, limit: float, stall: int,
+                 label: str = "got") -> None:
         self.content = content
         self.transfers: list[Transfer] = []
         numbers = sorted(clients)
         for number in range(len(content.digests)):
             client = numbers[number % len(numbers)]
-            path = os.path.join(content.directory, f"got-{name(number)}")
+            path = os.path.join(content.directory, f"{label}-{name(number)}")
             url = f"http://{plan.bracketed(address)}:{plan.HTTP_PORT}/{name(number)}"
             process = clients[client].start("curl", "-s", "-S", "-f", "--max-time", str(limit), "--speed-limit", "1",
                                             "--speed-time", str(stall), "-o", path, url,

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""When a demo has shown what it claims: every transfer byte-exact at both ends, every session alive, and a capture, not the daemons,
+that shows enough sessions moved, each restored by a message."""
+
+from __future__ import annotations
+
+from lab.analysis import Analysis, percentile
+from lab.checks import all_checks
+from scenarios.base import Lab, Result
+
+LEAST_MOVED = 0.3
+
+
+def judge(lab: Lab, result: Result, analysis: Analysis, moment: float, settled: float = 0.0) -> None:
+    """Completes `result` for an event at `moment`. With `settled` the event was the loss of all tables, over at that time: then
+    sessions that go on count as moved."""
+    options = lab.options
+    if settled:
+        moved, restored, latencies = analysis.rebuilt(moment, settled)
+    else:
+        moves = analysis.moves(moment)
+        moved, restored = {m.session for m in moves}, {m.session for m in moves if m.restored}
+        latencies = [m.latency_ms for m in moves]
+        if not options.kernel_nat and not options.control:
+            result.problems += [f"node{m.node} forwarded {m.session} without an RS or PS" for m in moves if not m.restored]
+    result.recovery_ms = {"p50": round(percentile(latencies, 0.5), 3), "p99": round(percentile(latencies, 0.99), 3),
+                          "max": round(max(latencies, default=0.0), 3)}
+    result.messages = dict(sorted(analysis.messages.items()))
+    result.more |= {"balancer": lab.balancer.name, "family": options.family, "forward": options.forward,
+                    "loss_percent": options.loss, "moved": len(moved), "restored": len(restored),
+                    "capture_missed": lab.capture.dropped}
+    if options.thorough:
+        result.problems += all_checks(lab.capture, options.family)
+    result.problems += lab.balancer.problems()
+    _decide(lab, result, len(moved), len(restored))
+
+
+def _decide(lab: Lab, result: Result, moved: int, restored: int) -> None:
+    total = result.sessions["total"]
+    lost = total - result.sessions["survived"]
+    if lab.options.control:
+        result.held = lost >= LEAST_MOVED * total
+        return
+    if lab.options.kernel_nat:
+        result.held = True
+        return
+    answers = result.messages.get("RS", 0) + result.messages.get("PS", 0)
+    if moved < LEAST_MOVED * total:
+        result.problems.append(f"only {moved} of {total} sessions moved, which proves nothing")
+    if answers < moved or restored < moved:
+        result.problems.append(f"{moved} sessions moved, but the capture shows {answers} RS and PS, for {restored} of them")
+    if result.transfers["byte_exact"] != result.transfers["total"]:
+        result.problems.append("not every transfer is byte-exact")
+    result.held = lost == 0 and not result.problems

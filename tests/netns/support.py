@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the namespace tests share: their command line, expectations that are collected, and a small cluster under load."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import time
+from typing import Callable, Iterable
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "demo"))
+
+from lab.balancer import Member, Service  # noqa: E402
+from lab.claim import remove_dead_labs  # noqa: E402
+from lab.netns import Namespace  # noqa: E402
+from lab.topology import Shape  # noqa: E402
+from lab.waiting import wait_for  # noqa: E402
+from scenarios.base import Lab, Options  # noqa: E402
+
+SKIPPED = 77
+
+
+class Expectations:
+    """Collects what is wrong instead of ending at the first."""
+
+    def __init__(self) -> None:
+        self.failures: list[str] = []
+
+    def that(self, holds: bool, text: str) -> None:
+        print(("ok    " if holds else "WRONG ") + text, flush=True)
+        if not holds:
+            self.failures.append(text)
+
+    def none_of(self, problems: Iterable[str], text: str) -> None:
+        found = list(problems)
+        self.that(not found, text)
+        for problem in found:
+            print(f"      {problem}", flush=True)
+
+
+Case = Callable[[Options, Expectations], None]
+
+
+def main(cases: dict[str, Case]) -> None:
+    """Runs the case that the command line names, or all of them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--programs", default="build/release")
+    parser.add_argument("case", nargs="*", metavar="CASE", help=", ".join(cases))
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        print("needs root")
+        sys.exit(SKIPPED)
+    signal.signal(signal.SIGTERM, _interrupt)
+    remove_dead_labs()
+    expect = Expectations()
+    for name in arguments.case or cases:
+        print(f"--- {name}", flush=True)
+        begun = time.monotonic()
+        cases[name](Options(quiet=True, programs=os.path.abspath(arguments.programs)), expect)
+        print(f"--- {name}: {time.monotonic() - begun:.1f} s", flush=True)
+    sys.exit(1 if expect.failures else 0)
+
+
+def _interrupt(_number: int, _frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def cluster(options: Options, services: list[Service], nodes: int = 2, servers: int = 2, paths: str = "lasthop",
+            members: list[Member] | None = None, clients: int = 2) -> Lab:
+    """A laboratory with asrp, not yet started."""
+    pool = members if members is not None else [Member(n) for n in range(1, servers + 1)]
+    return Lab(options, Shape(clients=clients, nodes=nodes, servers=servers, paths=paths), services, pool)
+
+
+def queued(node: Namespace) -> int:
+    """How many packets the kernel has queued to programs in this namespace since its queues were opened."""
+    lines = node.read("/proc/thread-self/net/netfilter/nfnetlink_queue").splitlines()
+    return sum(int(line.split()[7]) for line in lines)
+
+
+def rules(node: Namespace, family: int) -> str:
+    """All iptables rules of a family, without counters and comments."""
+    text = node.run("iptables-save" if family == 4 else "ip6tables-save")
+    return "\n".join(line for line in text.splitlines() if line.startswith("-A"))
+
+
+def rules_back(node: Namespace, before: dict[int, str]) -> None:
+    """Waits until the rules are as they were."""
+    wait_for(f"the rules in {node.name}", lambda: all(rules(node, f) == text for f, text in before.items()), limit=30, every=0.1)
