@@ -152,7 +152,7 @@ class HolderLab {
   FakeSessions sessions;
   FixedPaths paths;
   SeededRandom random;
-  EventLog log;
+  HolderEvents log;
   TimePoint now{std::chrono::hours(1)};
   std::unique_ptr<engine::HolderEngine> engine;
 

@@ -138,7 +138,7 @@ class FixedPaths final : public engine::Paths {
   std::size_t mtu = 1500;
 };
 
-class EventLog final : public engine::EventSink {
+class HolderEvents final : public engine::EventSink {
  public:
   void on_event(const engine::Event& event) override { events.push_back(event); }
   [[nodiscard]] std::size_t count(engine::EventKind kind) const {
