@@ -14,7 +14,10 @@
 #include <vector>
 
 #include "asrp/engine/node_engine.hpp"
+#include "asrp/packet/checksum.hpp"
 #include "asrp/packet/packet_view.hpp"
+#include "asrp/packet/surgery.hpp"
+#include "asrp/policy/cookie_policy.hpp"
 #include "asrp/wire/decode.hpp"
 #include "support/builders.hpp"
 #include "support/node_fakes.hpp"
@@ -215,6 +218,51 @@ inline Buffer rx_to(const Datagram& query) {
 }
 /// The endpoint that such an answer comes from: the header of the QS with the addresses swapped.
 inline Endpoint answer_from(const Datagram& query) { return {query.to.address, query.from.port}; }
+
+struct Carried {
+  wire::Message message;  // without Session-Data
+  Buffer stripped;
+};
+
+/// The message inside a packet of a flow, and the packet without it; nothing if there is none.
+inline std::optional<Carried> carried_by(Octets octets) {
+  const auto view = packet::PacketView::parse(octets);
+  REQUIRE(view);
+  const packet::Located located = packet::locate(*view, packet::Marker{});
+  if (!located.found()) return std::nullopt;
+  const auto decoded = view->is_tcp() ? wire::decode_prefix(located.room(*view)) : wire::decode(located.room(*view));
+  REQUIRE(decoded);
+  Carried carried{decoded->message, {}};
+  carried.message.session_data = {};
+  packet::strip(*view, located, decoded->size, carried.stripped);
+  return carried;
+}
+
+/// A packet of a flow with a message inline, as a holder or a client would send it.
+inline Buffer with_inline(const Buffer& octets, const Buffer& message) {
+  const auto view = packet::PacketView::parse(octets);
+  REQUIRE(view);
+  Buffer out;
+  REQUIRE(packet::insert_inline(*view, packet::Marker{}, message, 65535, out));
+  return out;
+}
+/// The separate packet for a message in front of or behind this one.
+inline Buffer separate(const Buffer& octets, const Buffer& message) {
+  const auto view = packet::PacketView::parse(octets);
+  REQUIRE(view);
+  Buffer out;
+  REQUIRE(packet::make_separate(*view, packet::Marker{}, message, 65535, out));
+  return out;
+}
+/// As the packet leaves: with the TTL one less.
+inline Buffer forwarded(Buffer octets) {
+  REQUIRE(packet::decrement_ttl(octets));
+  return octets;
+}
+/// The PS of a session: its keyed cookie under `key`.
+inline Buffer ps_of(const TuplePair& pair, const HashKey& key) {
+  return ps(pair).protocol(pair.client_side.protocol).cookie(policy::keyed_cookie(key, pair).value).build();
+}
 
 inline std::string kinds(const std::vector<Out>& outs) {
   std::string text;

@@ -11,7 +11,7 @@ using session::kNoSlot;
 using session::Recovery;
 using session::RecoveryKind;
 
-// spec: 3.5.2-2 3.5.3-4 4.3.8-1 RX from every candidate
+// spec: 3.5.2-2 4.3.8-1 RX from every candidate
 void NodeEngine::Impl::not_found(TimePoint now, std::uint32_t slot) {
   Recovery& recovery = recoveries_[slot];
   count(Counter::recoveries_no_session);

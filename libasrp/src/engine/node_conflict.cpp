@@ -78,7 +78,7 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   const ServiceState* service = config_->service_at(message.st1.dst, message.st1.protocol);
   if (service == nullptr) return free_attempt(attempt, true);
   if (!client_side) return next_mapping(attempt, *service);
-  // spec: 4.3.5-2 local policy
+  // spec: 4.3.5-3 local policy
   if (service->options->on_conflict == ConflictHandling::query) return ask_conflicting(now, attempt, from.address);
   free_attempt(attempt, true);
 }

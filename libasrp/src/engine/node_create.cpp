@@ -100,7 +100,7 @@ bool NodeEngine::Impl::prepare_inline(Install& install, Octets packet) {
   return true;
 }
 
-// spec: 3.4.1-2 inline where it fits the MTU, a datagram of its own otherwise
+// spec: 3.4.1-1 inline where it fits the MTU, a datagram of its own otherwise
 void NodeEngine::Impl::plan_ns(Install& install) {
   install.plan = NsPlan::none;
   if (install.holder == nullptr) return;  // no holder there: nothing to tell anybody
@@ -129,7 +129,7 @@ void NodeEngine::Impl::plan_ns(Install& install) {
     }
   }
   install.plan = fits ? NsPlan::inline_ready : NsPlan::standalone;
-  // spec: 4.3.3-6 F-NA where the session does not begin with an explicit first packet; and for what is sent apart (decision 7)
+  // spec: 4.3.3-5 F-NA where the session does not begin with an explicit first packet; and for what is sent apart (decision 7)
   if (!fits) install.ack_wanted = true;
   if (!install.ack_wanted) return;
   install.flow.mark = FlowMark::waiting;

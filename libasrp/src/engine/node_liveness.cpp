@@ -18,6 +18,7 @@ bool is_all_zero(const Tuple& t) {
 
 }  // namespace
 
+// spec: 3.4.1-2 where SYN with data are swallowed they are no longer sent
 bool InlinePath::admit(TimePoint now) {
   constexpr std::uint32_t kWindow = 64;                             // older evidence fades
   if (state == State::trial && now >= until) *this = InlinePath{};  // the trial's SYN was not repeated

@@ -46,7 +46,7 @@ void NodeEngine::Impl::on_message(TimePoint now, const Endpoint& from, const IpA
   }
 }
 
-// spec: 4.3.2-5 an answer must match the outstanding request that it is applied to
+// spec: 4.3.2-3 an answer must match the outstanding request that it is applied to
 void NodeEngine::Impl::on_answer(TimePoint now, const Endpoint& from, const wire::Message& message) {
   if (message.type == wire::MsgType::RX && on_probe_answer(now, from, message)) return;
   std::uint32_t slot = find_recovery(message.st1);
@@ -82,7 +82,7 @@ void NodeEngine::Impl::on_recovered(TimePoint now, std::uint32_t slot, std::size
   const bool queried = from_server ? message.st2.reversed() == recovery.trigger : message.st1 == recovery.trigger;
   if (!queried) return discard(now, Counter::discarded_tuple, message.st1, peer);
   const ServiceState* service = config_->service_at(message.st1.dst, message.protocol);
-  // spec: 5-3 discarded, and no session made
+  // spec: 5-1 5-2 5-3 discarded, and no session made
   if (service == nullptr || check_legitimacy(service->rule, message.tuples()) != policy::Legitimacy::legitimate) {
     return discard(now, Counter::discarded_illegitimate, message.st1, peer);
   }

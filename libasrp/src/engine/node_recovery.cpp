@@ -47,7 +47,7 @@ void NodeEngine::Impl::add_candidate(Recovery& recovery, const IpAddress& addres
   if (std::any_of(begin, end, [&](const Candidate& c) { return c.address == address; })) return;
   Candidate& candidate = recovery.candidates[recovery.candidates_count++];
   candidate.address = address;
-  // spec: 4.3.2-1 4.3.6-2 cookie and source port are random
+  // spec: 4.3.2-1 4.3.6-3 cookie and source port are random
   const std::uint64_t random = random_.u64();
   candidate.cookie = Cookie{static_cast<std::uint32_t>(random >> 32)};
   candidate.source_port = static_cast<std::uint16_t>(1024 + (random & 0xffffffff) % (65536 - 1024));
@@ -117,12 +117,12 @@ void NodeEngine::Impl::ask_round(TimePoint now, std::uint32_t slot, std::size_t 
   evaluate(now, slot);
 }
 
-// spec: 4.3.6-1 from this node's own address to ASRP-PORT of the candidate
+// spec: 4.3.6-1 4.3.6-2 4.3.6-4 from this node's own address to ASRP-PORT of the candidate
 void NodeEngine::Impl::send_query(TimePoint now, const Recovery& recovery, const Candidate& candidate) {
   const IpAddress* local = config_->local_ip(candidate.address.family());
   if (local == nullptr) return;
   count(Counter::sent_qs_standalone);
-  // spec: 4.1.2-2 the tuple of the triggering packet, as it was
+  // spec: 4.1.2-3 the tuple of the triggering packet, as it was
   send_message(now, {*local, candidate.source_port}, {candidate.address, config_->options().port},
                wire::query_session(recovery.trigger, candidate.cookie));
 }

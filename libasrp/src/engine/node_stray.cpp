@@ -77,7 +77,7 @@ void NodeEngine::Impl::stray_from_server(TimePoint now, Incoming& in) {
   if (!join_in_flight(now, in, trigger, false)) recover_server(now, in, trigger, false);
 }
 
-// spec: 3.5.1-3 a PS restores without a query; what waited for an answer goes with it
+// A PS restores without a query; what waited for an answer goes with it
 void NodeEngine::Impl::restore_by_ps(const Incoming& in, const TuplePair& session) {
   Install install;
   install.flow.tuples = session;

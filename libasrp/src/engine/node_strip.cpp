@@ -81,7 +81,7 @@ bool NodeEngine::Impl::strip_client_message(TimePoint now, Incoming& in) {
 }
 
 // spec: 4.3.10-2 4.3.2-6 the echoed cookie is verified by recomputation over the tuples that the PS carries
-// spec: 5-3 and the session must be one that this cluster can have
+// spec: 5-1 5-2 5-3 and the session must be one that this cluster can have
 std::optional<TuplePair> NodeEngine::Impl::verified_ps(TimePoint now, const Incoming& in, const Found& found) {
   const Tuple& tuple = in.view.tuple();
   if (!found.message) return std::nullopt;

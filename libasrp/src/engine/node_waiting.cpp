@@ -56,7 +56,7 @@ void NodeEngine::Impl::on_waiting_due(TimePoint now, std::uint32_t slot) {
   timers_.add({waiting.due, slot, waiting_.generation(slot), static_cast<std::uint8_t>(TimerKind::waiting)});
 }
 
-// spec: 4.3.3-8 subsequent packets make the NS anew until an NA comes
+// Subsequent packets make the NS anew until an NA comes
 void NodeEngine::Impl::remind(TimePoint now, const Tuple& client_side) {
   const std::uint32_t slot = find_waiting(client_side);
   if (slot == kNoSlot) return;

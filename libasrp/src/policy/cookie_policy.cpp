@@ -7,6 +7,7 @@
 
 namespace asrp::policy {
 
+// spec: 4.3.2-1 a value that identifies the request; here: the session, for every node that knows the key
 Cookie keyed_cookie(const HashKey& key, const TuplePair& tuples) {
   HashInput input(HashUse::cookie);
   input.u8(static_cast<std::uint8_t>(tuples.client_side.protocol));

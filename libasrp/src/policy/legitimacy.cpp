@@ -23,6 +23,7 @@ std::string_view to_string(Legitimacy legitimacy) {
   return "?";
 }
 
+// spec: 5-1
 Legitimacy check_legitimacy(const ServiceRule& rule, const TuplePair& session) {
   const Tuple& client = session.client_side;
   const Tuple& server = session.server_side;

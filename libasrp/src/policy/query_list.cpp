@@ -52,6 +52,7 @@ void Pool::append(QueryList& list, const Ranked& epoch, std::span<const std::uin
   }
 }
 
+// spec: 3.5.3-1 3.5.3-2 3.5.3-3 the same on every node, with the servers of former epochs, and bounded
 QueryList Pool::query(const Tuple& client_side) const {
   QueryList list;
   std::array<std::uint16_t, kMaxDepth> members;
