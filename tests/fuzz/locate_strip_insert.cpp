@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Input: marker choice, message size, MTU, then a packet.
+// Input: marker choice (and, top bit, whether to right the OCS, which mutation can't), message size, MTU, then a packet.
 #include <algorithm>
 
 #include "asrp/packet/build.hpp"
@@ -102,23 +102,35 @@ void check_others(const PacketView& view) {
   FUZZ_CHECK(PacketView::parse(copy)->ttl() == view.ttl() - (lives ? 1 : 0));
 }
 
+void right_ocs(MutableOctets packet) {
+  const auto view = PacketView::parse(packet);
+  if (!view || !view->is_udp()) return;
+  const std::size_t surplus = view->payload_offset() + view->payload_size();
+  const std::size_t pad = view->payload_size() % 2;
+  if (view->surplus().size() < pad + 2) return;
+  const MutableOctets from_ocs = packet.first(view->octets().size()).subspan(surplus + pad);
+  store_u16(from_ocs, 0, option_checksum(from_ocs, view->surplus().size()));
+}
+
 }  // namespace
 
 int one_input(Octets input) {
   Reader reader(input);
-  const Marker& marker = kMarkers[reader.u8() % 4];
-  const std::size_t message_size = reader.u8();
+  const std::uint8_t choice = reader.u8();
+  const Marker& marker = kMarkers[choice % 4];
+  const Buffer message(reader.u8(), 0x5a);
   const std::size_t mtu = reader.u16();
-  const Buffer message(message_size, 0x5a);
-  const auto view = PacketView::parse(reader.rest());
+  Buffer packet(reader.rest().begin(), reader.rest().end());
+  if ((choice & 0x80) != 0) right_ocs(packet);
+  const auto view = PacketView::parse(packet);
   if (!view) return 0;
-  FUZZ_CHECK(view->octets().size() <= reader.rest().size());
+  FUZZ_CHECK(view->octets().size() <= packet.size());
   FUZZ_CHECK(view->payload_offset() + view->payload_size() + view->surplus().size() == view->octets().size());
   check_others(*view);
   const Located located = locate(*view, marker);
   if (located.found()) {
     check_located(*view, located);
-    check_strip(*view, located, marker, message_size);
+    check_strip(*view, located, marker, message.size());
   } else {
     check_insert(*view, marker, message, mtu);
   }

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets that libasrp edited, under three pairs of eyes: the Python codec makes the same edit and compares octet for octet; tcpdump
-and tshark verify every checksum. Each tool has to complain about a damaged copy, so that silence means something.
+and tshark verify every checksum. Each tool has to complain about a damaged copy, so that silence means something. Besides, both
+codecs have to see the same in packets with random damage.
 
     check_samples.py PACKET_SAMPLES [SEED [COUNT]]
 """
@@ -16,18 +17,31 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools" / "scapy"))
 import asrp  # noqa: E402
+import carriage  # noqa: E402
 
 SKIPPED = 77
 BAD_STATUS = "ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0"
 VERIFY = [o for p in ("ip", "tcp", "udp") for o in ("-o", p + ".check_checksum:TRUE")]
 
 
+def seen(octets):
+    """What is in a packet, in one word, as packet-samples writes it."""
+    try:
+        packet = carriage.parse(octets)
+    except asrp.Invalid as invalid:
+        return invalid.reason
+    located = carriage.locate(packet)
+    return "%s:%d:%d:%s" % (located.status, packet.transport, len(packet.payload), located.room.hex())
+
+
 def again(form, original, message):
-    packet = asrp.parse(original)
+    if form == "seen":
+        return seen(original)
+    packet = carriage.parse(original)
     try:
         if form == "strip":
-            return asrp.strip(packet, asrp.locate(packet), len(message)).hex()
-        function = asrp.insert_inline if form == "inline" else asrp.make_separate
+            return carriage.strip(packet, carriage.locate(packet), len(message)).hex()
+        function = carriage.insert_inline if form == "inline" else carriage.make_separate
         return function(packet, message, mtu=1500).hex()
     except asrp.Invalid as invalid:
         return invalid.reason
@@ -38,10 +52,10 @@ def compare(lines):
     counts, different = {}, []
     for line in lines:
         form, original, message, result = line.split()
-        expected = again(form, bytes.fromhex(original), bytes.fromhex(message))
+        expected = again(form, *(bytes.fromhex(text.replace("-", "")) for text in (original, message)))
         if expected != result:
             different.append("%s\n  libasrp %s\n  python  %s" % (line, result, expected))
-        key = form if len(result) > 40 else result
+        key = "seen " + result.split(":")[0] if form == "seen" else form if len(result) > 40 else result
         counts[key] = counts.get(key, 0) + 1
     return counts, different
 

@@ -9,6 +9,7 @@ import tomllib
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools" / "scapy"))
 import asrp  # noqa: E402
+import carriage  # noqa: E402
 
 failures = []
 
@@ -27,7 +28,7 @@ def attempt(function, *arguments, **options):
 
 
 def marker_of(row):
-    return asrp.Marker(**row["marker"]) if "marker" in row else asrp.Marker()
+    return carriage.Marker(**row["marker"]) if "marker" in row else carriage.Marker()
 
 
 def check_message(row):
@@ -54,15 +55,15 @@ def ends(packet):
 
 
 def check_packet(row):
-    packet, error = attempt(asrp.parse, bytes.fromhex(row["hex"]))
+    packet, error = attempt(carriage.parse, bytes.fromhex(row["hex"]))
     check(row, "error", error, row.get("error"))
     if packet is None:
         return
     check(row, "protocol", packet.protocol, row["protocol"])
     check(row, "ends", ends(packet), (row["src"], row["dst"]))
     check(row, "user_data", packet.payload.hex(), row["user_data"])
-    check(row, "checksums", asrp.checksums_right(packet), row.get("checksums", True))
-    located = asrp.locate(packet, marker_of(row))
+    check(row, "checksums", carriage.checksums_right(packet), row.get("checksums", True))
+    located = carriage.locate(packet, marker_of(row))
     check(row, "locate", located.status, row["locate"])
     if located.status != "found":
         return
@@ -71,14 +72,14 @@ def check_packet(row):
     if message is None:
         return
     check(row, "message", located.room[: message.length].hex(), row["message"])
-    check(row, "separate", asrp.is_separate(packet, message.length), row["separate"])
-    check(row, "stripped", asrp.strip(packet, located, message.length).hex(), row["stripped"])
+    check(row, "separate", carriage.is_separate(packet, message.length), row["separate"])
+    check(row, "stripped", carriage.strip(packet, located, message.length).hex(), row["stripped"])
 
 
 def check_surgery(row):
-    packet = asrp.parse(bytes.fromhex(row["hex"]))
+    packet = carriage.parse(bytes.fromhex(row["hex"]))
     message = bytes.fromhex(row["message"])
-    for form, function in (("inline", asrp.insert_inline), ("separate", asrp.make_separate)):
+    for form, function in (("inline", carriage.insert_inline), ("separate", carriage.make_separate)):
         result, error = attempt(function, packet, message, marker_of(row), row["mtu"])
         check(row, form + " error", error, row.get(form + "_error"))
         check(row, form, result and result.hex(), row.get(form))

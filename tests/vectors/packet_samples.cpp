@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Makes random packets and edits them with libasrp, for check_samples.py:
 //   packet-samples SEED COUNT PCAP > LINES
-// The capture (raw IP) holds the results. Each line: form, original, message, result or reason.
+// The capture (raw IP) holds the results. Each line: form, original, message, result or reason. Lines of the form `seen` say
+// what libasrp sees in a damaged packet.
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -50,7 +52,31 @@ class Capture {
 };
 
 void line(const char* form, Octets original, Octets message, const std::string& result) {
-  std::printf("%s %s %s %s\n", form, to_hex(original).c_str(), to_hex(message).c_str(), result.c_str());
+  const auto text = [](Octets octets) { return octets.empty() ? std::string("-") : to_hex(octets); };
+  std::printf("%s %s %s %s\n", form, text(original).c_str(), text(message).c_str(), result.c_str());
+}
+
+const char* name_of(LocateStatus status) {
+  static constexpr const char* kNames[] = {"none", "found", "bad_option", "bad_ocs"};
+  return kNames[static_cast<std::size_t>(status)];
+}
+
+void show_damaged(Buffer packet, test::RandomPackets& random) {
+  for (std::size_t n = 1 + random.below(3); n > 0; --n) {
+    const std::size_t at = random.below(random.chance(2) ? packet.size() : std::min<std::size_t>(packet.size(), 70));
+    packet[at] = static_cast<std::uint8_t>(random.chance(2) ? packet[at] ^ (1U << random.below(8)) : random.below(256));
+  }
+  if (random.chance(6)) packet.resize(random.below(packet.size()));
+  const auto view = PacketView::parse(packet);
+  std::string seen;
+  if (view) {
+    const Located located = locate(*view, Marker{});
+    seen = std::string(name_of(located.status)) + ":" + std::to_string(view->transport_offset()) + ":" +
+           std::to_string(view->payload_size()) + ":" + (located.found() ? to_hex(located.room(*view)) : "");
+  } else {
+    seen = to_string(view.error());
+  }
+  line("seen", packet, Octets{}, seen);
 }
 
 void edit(Octets original, Octets message, Capture& capture) {
@@ -86,7 +112,11 @@ int main(int argc, char** argv) {
   Capture capture(argv[3]);
   for (unsigned long n = std::strtoul(argv[2], nullptr, 10); n > 0; --n) {
     const Buffer original = random.next();
-    edit(original, random.message(), capture);
+    const Buffer message = random.message();
+    edit(original, message, capture);
+    show_damaged(original, random);
+    Buffer with;
+    if (insert_inline(*PacketView::parse(original), Marker{}, message, kMtu, with)) show_damaged(with, random);
   }
   return 0;
 }
