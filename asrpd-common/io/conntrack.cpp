@@ -72,7 +72,7 @@ class KernelConntrack final : public Conntrack {
   std::uint32_t mark_bits(engine::FlowMark mark) const;
   engine::FlowEntry entry_of(const ConntrackEntry& entry) const;
   template <typename OnError, typename OnEntry>
-  bool drain(const OnError& on_error, const OnEntry& on_entry);
+  bool drain(const OnError& on_error, const OnEntry& on_entry, std::size_t expected = ~std::size_t{0});
   template <typename Visit>
   void dump(std::uint32_t mark, std::uint32_t mask, const Visit& visit);
 
@@ -87,18 +87,21 @@ class KernelConntrack final : public Conntrack {
   Statistics statistics_;
 };
 
-// Reads every answer that is there. The kernel works inside send(), so all are. False if some were lost.
+// Reads every answer that is there. The kernel works inside send(), so all are. False if some were lost. Where the number of
+// answers is known the last system call, which finds nothing, is saved.
 template <typename OnError, typename OnEntry>
-bool KernelConntrack::drain(const OnError& on_error, const OnEntry& on_entry) {
+bool KernelConntrack::drain(const OnError& on_error, const OnEntry& on_entry, std::size_t expected) {
   bool whole = true;
-  for (;;) {
+  std::size_t seen = 0;
+  while (seen < expected) {
     const ssize_t got = requests_.receive(receive_area_);
     if (got < 0 && errno == ENOBUFS) {
       whole = false;
       continue;
     }
-    if (got < 0) return whole;
+    if (got < 0) break;
     for_each_message(Octets(receive_area_).first(static_cast<std::size_t>(got)), [&](const nlmsghdr& header, Octets payload) {
+      ++seen;
       if (header.nlmsg_type == NLMSG_ERROR) {
         if (const int number = -load_native<std::int32_t>(payload); number != 0) on_error(header.nlmsg_seq, number);
       } else if (is_conntrack_entry(header.nlmsg_type)) {
@@ -106,6 +109,7 @@ bool KernelConntrack::drain(const OnError& on_error, const OnEntry& on_entry) {
       }
     });
   }
+  return whole;
 }
 
 int KernelConntrack::probe() {
@@ -203,7 +207,8 @@ std::optional<engine::FlowEntry> KernelConntrack::find(const Tuple& tuple) {
   drain([](std::uint32_t, int) {},
         [&](const ConntrackEntry& entry) {
           if (!found) found = entry_of(entry);
-        });
+        },
+        2);
   return found;
 }
 

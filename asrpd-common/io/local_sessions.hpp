@@ -24,7 +24,7 @@ class HostSessions : public engine::LocalSessions {
   struct Notices {
     /// TCP as ST2: peer, then this host; 0 where the kernel does not say (kernel-facts 6). UDP as the flow began.
     std::span<const Tuple> ended;
-    bool lost = false;             // ENOBUFS: some are missing
+    bool lost = false;  // ENOBUFS: some are missing
   };
   /// Reads what is pending without blocking; valid until the next call.
   virtual Notices drain() = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// NFQUEUE through libmnl/libnetfilter_queue: recvmmsg in, packed verdicts out, several queue numbers on one socket.
+// NFQUEUE: recvmmsg in, verdicts packed with libmnl out, several queue numbers on one socket.
 #pragma once
 
 #include <memory>

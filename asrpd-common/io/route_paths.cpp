@@ -12,12 +12,11 @@
 
 #include "io/attributes.hpp"
 #include "io/netlink_socket.hpp"
+#include "runtime/clock.hpp"
 
 namespace asrp::io {
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kUnknown = 1500;
 constexpr auto kLifetime = std::chrono::seconds(1);
@@ -37,7 +36,7 @@ class RoutePaths final : public engine::Paths {
   explicit RoutePaths(NetlinkSocket socket) : socket_(std::move(socket)) {}
 
   std::size_t mtu_towards(const IpAddress& destination) override {
-    const auto now = Clock::now();
+    const auto now = runtime::monotonic_now();
     if (const auto known = destinations_.find(destination);
         known != destinations_.end() && now - known->second.read < kLifetime)
       return known->second.mtu;
@@ -50,11 +49,11 @@ class RoutePaths final : public engine::Paths {
  private:
   struct Known {
     std::size_t mtu = kUnknown;
-    Clock::time_point read{};
+    TimePoint read{};
   };
 
-  std::size_t ask_route(const IpAddress& destination, Clock::time_point now);
-  std::size_t device_mtu(std::uint32_t index, Clock::time_point now);
+  std::size_t ask_route(const IpAddress& destination, TimePoint now);
+  std::size_t device_mtu(std::uint32_t index, TimePoint now);
   template <typename Visit>
   void ask(Octets request, std::uint16_t answer_type, const Visit& visit);
 
@@ -87,7 +86,7 @@ void RoutePaths::ask(Octets request, std::uint16_t answer_type, const Visit& vis
   }
 }
 
-std::size_t RoutePaths::ask_route(const IpAddress& destination, Clock::time_point now) {
+std::size_t RoutePaths::ask_route(const IpAddress& destination, TimePoint now) {
   const Octets octets = destination.octets();
   std::array<std::uint8_t, 128> request{};
   rtmsg body{};
@@ -116,9 +115,9 @@ std::size_t RoutePaths::ask_route(const IpAddress& destination, Clock::time_poin
   return route_mtu != 0 ? std::min<std::size_t>(route_mtu, link) : link;
 }
 
-std::size_t RoutePaths::device_mtu(std::uint32_t index, Clock::time_point now) {
+std::size_t RoutePaths::device_mtu(std::uint32_t index, TimePoint now) {
   Known& known = devices_[index];
-  if (known.read != Clock::time_point{} && now - known.read < kLifetime) return known.mtu;
+  if (known.read != TimePoint{} && now - known.read < kLifetime) return known.mtu;
   std::array<std::uint8_t, 64> request{};
   ifinfomsg body{};
   body.ifi_family = AF_UNSPEC;

@@ -10,6 +10,7 @@
 #include <cerrno>
 
 #include "io/attributes.hpp"
+#include "runtime/clock.hpp"
 
 namespace asrp::io {
 
@@ -138,7 +139,7 @@ void SocketLookup::read_answers(std::span<const Question> questions, std::span<L
 }
 
 const std::vector<std::uint32_t>& SocketLookup::interfaces() {
-  const auto now = std::chrono::steady_clock::now();
+  const auto now = runtime::monotonic_now();
   if (!interfaces_.empty() && now - interfaces_read_ < std::chrono::seconds(1)) return interfaces_;
   interfaces_read_ = now;
   interfaces_.clear();

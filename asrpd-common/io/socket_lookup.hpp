@@ -2,10 +2,10 @@
 // TCP sockets of this namespace by their exact tuple, through sock_diag, many in one send.
 #pragma once
 
-#include <chrono>
 #include <span>
 #include <vector>
 
+#include "asrp/base/time.hpp"
 #include "asrp/engine/holder_engine.hpp"
 #include "io/netlink_socket.hpp"
 
@@ -33,7 +33,7 @@ class SocketLookup {
   std::vector<Question> questions_;
   std::vector<std::size_t> unknown_;  // no socket and no listener: perhaps bound to a device
   std::vector<std::uint32_t> interfaces_;
-  std::chrono::steady_clock::time_point interfaces_read_{};
+  TimePoint interfaces_read_{};
   std::uint32_t sequence_ = 1;
   std::uint32_t answers_base_ = 0;  // sequence number of the first question of the send
 };
