@@ -25,7 +25,7 @@ using engine::OutputKind;
 using wire::MsgType;
 
 /// A copy of one output.
-struct Out {
+struct HolderOut {
   OutputKind kind;
   std::uint32_t number;  // of the packet
   std::uint32_t mark;
@@ -93,9 +93,9 @@ class HolderLab {
   }
 
   /// Ends the burst. Verdicts come in the order of the packets.
-  std::vector<Out> burst() {
+  std::vector<HolderOut> burst() {
     engine->flush(now);
-    std::vector<Out> outs;
+    std::vector<HolderOut> outs;
     std::vector<std::uint32_t> verdicts;
     for (const engine::Output& output : engine->outbox().outputs()) {
       const Octets octets = engine->outbox().octets(output);
@@ -113,7 +113,7 @@ class HolderLab {
     return outs;
   }
   /// The one output of the burst.
-  Out one() {
+  HolderOut one() {
     auto outs = burst();
     REQUIRE(outs.size() == 1);
     return outs.front();
@@ -138,7 +138,7 @@ class HolderLab {
   /// Asks with a QS; true if the answer is an RS, checked to be a proper answer.
   bool knows(const Tuple& tuple) {
     message(qs(tuple).cookie(++cookie_).build());
-    const Out answer = one();
+    const HolderOut answer = one();
     REQUIRE(answer.kind == OutputKind::send_own);
     REQUIRE(answer.message().cookie.value == cookie_);
     return answer.message().type == MsgType::RS;

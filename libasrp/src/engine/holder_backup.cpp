@@ -42,7 +42,7 @@ LocalState HolderEngine::Impl::conflict_state(std::uint32_t slot) const {
   for (const KnownState& known : conflict_states) {
     if (known.slot == slot) return known.state;
   }
-  return LocalState::none;  // stored in this burst: its packet has not reached the stack
+  return LocalState::opening;  // stored in this burst: its packet is about to reach the stack
 }
 
 // spec: 4.3.3-1 (client side first)
@@ -106,9 +106,6 @@ void HolderEngine::Impl::store(TimePoint now, HolderInput& input, bool replaces)
     count(HolderCounter::store_full);
     input.outcome = Outcome::full;
     return;
-  }
-  for (KnownState& known : conflict_states) {
-    if (known.slot == slot) known.slot = session::kNoSlot;  // that was the slot's former backup
   }
   count(HolderCounter::backups_stored);
   begin_life(now, slot, replaces);

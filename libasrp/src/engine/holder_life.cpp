@@ -24,6 +24,11 @@ Duration HolderEngine::Impl::linger_of(const Tuple& session) const {
 }
 
 void HolderEngine::Impl::begin_life(TimePoint now, std::uint32_t slot, bool ambiguous) {
+  // What this burst's look-ups found out is about a former session; the packet of this one is about to reach the stack.
+  for (KnownState& known : conflict_states) {
+    if (known.slot == slot) known.slot = session::kNoSlot;
+  }
+  std::erase(evictable, slot);
   life.place(slot, Life::young, now + options.first_look);
   life.set_ambiguous(slot, ambiguous);
 }

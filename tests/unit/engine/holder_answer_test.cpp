@@ -11,7 +11,7 @@ TEST_CASE("QS by any tuple of a backup, either way round, is answered RS [spec 4
     for (const Tuple& tuple :
          {session.client_side, session.client_side.reversed(), session.server_side, session.server_side.reversed()}) {
       lab.message(qs(tuple).cookie(0xabcdef01).build());
-      const Out answer = lab.one();
+      const HolderOut answer = lab.one();
       CHECK(answer.kind == OutputKind::send_own);
       const wire::Message m = answer.message();
       CHECK(m.type == MsgType::RS);
@@ -106,7 +106,7 @@ TEST_CASE("NA goes from the session's own address to Node-Local-IP and ASRP-PORT
   HolderLab lab(options);
   const TuplePair session = nat_session();
   lab.message(ns_of(session).wants_ack().node("192.0.2.33").build(), "192.0.2.10:40000");
-  const Out answer = lab.one();
+  const HolderOut answer = lab.one();
   CHECK(answer.message().type == MsgType::NA);
   CHECK(answer.view().tuple().src == endpoint("10.0.0.1:51999"));
   CHECK(answer.view().tuple().dst == endpoint("192.0.2.33:51999"));
@@ -116,7 +116,7 @@ TEST_CASE("a Node-Local-IP of the other family is answered from an address of th
   const TuplePair session = nat_session();
   HolderLab lab;
   lab.message(ns_of(session).wants_ack().node(HolderLab::kNode6).build());
-  const Out answer = lab.one();
+  const HolderOut answer = lab.one();
   CHECK(answer.view().tuple().src == endpoint("[2001:db8:0:a::1]:51200"));
   CHECK(answer.view().tuple().dst == endpoint("[2001:db8:0:2::10]:51200"));
 

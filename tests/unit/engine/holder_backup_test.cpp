@@ -54,7 +54,7 @@ TEST_CASE("a refreshed backup has the new cookie, Node-Local-IP and Session-Data
   lab.in(syn_with(session, ns_of(session).cookie(1))).one();
   lab.message(ns_of(session).cookie(2).session_data("0bad").node("192.0.2.99").build());
   CHECK(lab.quiet());
-  const Out syn_ack = lab.out(tcp(session.server_side.reversed()).syn_ack().build()).one();
+  const HolderOut syn_ack = lab.out(tcp(session.server_side.reversed()).syn_ack().build()).one();
   CHECK(syn_ack.carried().cookie.value == 2);
   CHECK(to_hex(syn_ack.carried().session_data) == "0bad");
   CHECK(session::decode_backup(lab.store.get(0))->node_local_ip == address("192.0.2.99"));
@@ -229,6 +229,18 @@ TEST_CASE("conflicts inside one burst: the first comes first") {
   CHECK(outs[0].octets == syn_of(a));
   CHECK(outs[1].kind == OutputKind::drop);
   CHECK(outs[2].message().type == MsgType::NC);
+  // Also of one client: both packets would reach the stack.
+  const TuplePair c = full_nat("203.0.113.9:50000", "10.9.0.1:2001");
+  const TuplePair d = full_nat("203.0.113.9:50000", "10.9.0.1:2002");
+  const auto both = lab.in(syn_with(c, ns_of(c))).in(syn_with(d, ns_of(d))).burst();
+  REQUIRE(both.size() == 3);
+  CHECK(both[2].message().type == MsgType::NC);
+  CHECK(lab.knows(c.server_side));
+  // Also if the first is a retransmission.
+  const auto again = lab.in(syn_with(c, ns_of(c))).in(syn_with(d, ns_of(d))).burst();
+  REQUIRE(again.size() == 3);
+  CHECK(again[2].message().type == MsgType::NC);
+  CHECK(lab.knows(c.server_side));
 }
 
 TEST_CASE("a UDP backup gives way only when it is released") {
@@ -262,7 +274,7 @@ TEST_CASE("a full store: handed on unprotected or dropped, counted, shown, nothi
     const TuplePair first = nat_session("203.0.113.7:1000");
     const TuplePair second = nat_session("203.0.113.7:1001");
     lab.in(syn_with(first, ns_of(first))).one();
-    const Out verdict = lab.in(syn_with(second, ns_of(second).wants_ack())).one();
+    const HolderOut verdict = lab.in(syn_with(second, ns_of(second).wants_ack())).one();
     CHECK((verdict.kind == OutputKind::replace) == (on_full == engine::OnFull::pass));
     CHECK((verdict.kind == OutputKind::drop) == (on_full == engine::OnFull::drop));
     if (on_full == engine::OnFull::pass) CHECK(verdict.octets == syn_of(second));

@@ -76,7 +76,7 @@ TEST_CASE("assigned option kinds carry no ExID") {
     HolderLab lab(options);
     const TuplePair session = nat_session("203.0.113.7:50000", protocol);
     const Buffer plain = protocol == Protocol::tcp ? syn_of(session) : datagram_of(session);
-    const Out verdict = lab.in(with_message(plain, ns_of(session).build(), options.marker)).one();
+    const HolderOut verdict = lab.in(with_message(plain, ns_of(session).build(), options.marker)).one();
     CHECK(verdict.octets == plain);
     CHECK(lab.backups() == 1);
   }

@@ -20,7 +20,7 @@ Buffer syn_with_octets(const TuplePair& session, const Buffer& octets) { return 
 TEST_CASE("a SYN with an inline NS is stored, committed, and handed on as the client sent it [spec 4.3.3-3]") {
   for (const TuplePair& session : {nat_session(), full_nat_session(), nat_session6()}) {
     HolderLab lab;
-    const Out verdict = lab.in(syn_with(session, ns_of(session))).one();
+    const HolderOut verdict = lab.in(syn_with(session, ns_of(session))).one();
     CHECK(verdict.kind == OutputKind::replace);
     CHECK(verdict.mark == 0);
     CHECK(verdict.octets == syn_of(session));
@@ -35,7 +35,7 @@ TEST_CASE("a SYN with an inline NS is stored, committed, and handed on as the cl
 TEST_CASE("a datagram with an inline NS loses its option area and nothing else [spec 4.3.3-3]") {
   for (const TuplePair& session : {nat_session("203.0.113.7:50000", Protocol::udp), nat_session6(Protocol::udp)}) {
     HolderLab lab;
-    const Out verdict = lab.in(with_message(datagram_of(session), ns_of(session).build())).one();
+    const HolderOut verdict = lab.in(with_message(datagram_of(session), ns_of(session).build())).one();
     CHECK(verdict.kind == OutputKind::replace);
     CHECK(verdict.octets == datagram_of(session));
     CHECK(lab.knows(session.server_side));
@@ -61,7 +61,7 @@ TEST_CASE("packets without a message of ours pass untouched") {
   const Buffer other_exid = with_message(syn_of(session), ns_of(session).build(), foreign);
   const auto verdicts = lab.in(syn_of(session)).in(other_exid).in(icmp_error("192.0.2.1", "10.0.0.1").build()).burst();
   REQUIRE(verdicts.size() == 3);
-  for (const Out& verdict : verdicts) CHECK(verdict.kind == OutputKind::accept);
+  for (const HolderOut& verdict : verdicts) CHECK(verdict.kind == OutputKind::accept);
   CHECK(lab.backups() == 0);
   CHECK(lab.count(HolderCounter::packets_untouched) == 3);
 }
@@ -99,7 +99,7 @@ TEST_CASE("an invalid message whose extent is known is taken out of the segment 
   for (const Case& each : {Case{1, 99, HolderCounter::discarded_type}, Case{2, 5, HolderCounter::discarded_sttype},
                            Case{2, 77, HolderCounter::discarded_sttype}}) {
     HolderLab lab;
-    const Out verdict = lab.in(damaged(good, [&](MutableOctets m) { m[each.offset] = each.value; })).one();
+    const HolderOut verdict = lab.in(damaged(good, [&](MutableOctets m) { m[each.offset] = each.value; })).one();
     REQUIRE(verdict.kind == OutputKind::replace);
     CHECK(verdict.view().payload_size() == 0);
     CHECK(lab.count(each.reason) == 1);
@@ -136,7 +136,7 @@ TEST_CASE("an invalid message in a datagram's option area is taken out, and an e
   HolderLab lab;
   Buffer message = ns_of(session).build();
   message[0] = 9;
-  const Out verdict = lab.in(with_message(datagram_of(session), message)).one();
+  const HolderOut verdict = lab.in(with_message(datagram_of(session), message)).one();
   CHECK(verdict.octets == datagram_of(session));
   CHECK(lab.in(separate_with(datagram_of(session), message)).one().kind == OutputKind::drop);
   CHECK(lab.count(HolderCounter::discarded_version) == 2);
@@ -165,7 +165,7 @@ TEST_CASE("an NS that is not for this holder is taken out of its packet and not 
   const TuplePair session = nat_session();
   const auto check = [&](const Buffer& packet, HolderCounter reason) {
     HolderLab lab;
-    const Out verdict = lab.in(packet).one();
+    const HolderOut verdict = lab.in(packet).one();
     REQUIRE(verdict.kind == OutputKind::replace);
     CHECK(verdict.octets == syn_of(session));
     CHECK(lab.count(reason) == 1);
@@ -204,7 +204,7 @@ TEST_CASE("64 octets of Session-Data are stored and come back in NA and RS") {
   const auto data = outs[1].message().session_data;
   CHECK(Buffer(data.begin(), data.end()) == pattern(64));
   lab.message(qs(session.server_side).build());
-  const Out answer = lab.one();
+  const HolderOut answer = lab.one();
   const auto stored = answer.message().session_data;
   CHECK(Buffer(stored.begin(), stored.end()) == pattern(64));
 }

@@ -27,7 +27,7 @@ TEST_CASE("the SYN/ACK of a full-NAT session carries PS with the stored cookie [
   const TuplePair session = full_nat_session();
   store(lab, session);
   for (int i = 0; i < 2; ++i) {  // each time that it is sent: the first may be lost
-    const Out verdict = lab.out(syn_ack_of(session)).one();
+    const HolderOut verdict = lab.out(syn_ack_of(session)).one();
     REQUIRE(verdict.kind == OutputKind::replace);
     CHECK(verdict.mark == 0);
     CHECK(verdict.view().tuple() == session.server_side.reversed());
@@ -69,7 +69,7 @@ TEST_CASE("the first answer of a UDP session carries PS and takes the flow off t
   HolderLab lab;
   const TuplePair session = full_nat_session("203.0.113.7:50000", "10.9.0.1:2000", Protocol::udp);
   store(lab, session);
-  const Out verdict = lab.out(answer_of(session)).one();
+  const HolderOut verdict = lab.out(answer_of(session)).one();
   REQUIRE(verdict.kind == OutputKind::replace);
   CHECK(verdict.mark == kDone);
   CHECK(verdict.carried().type == MsgType::PS);
@@ -80,7 +80,7 @@ TEST_CASE("the first answer of a UDP session carries PS and takes the flow off t
 TEST_CASE("IPv6 SYN/ACK with PS") {
   HolderLab lab(with_service(engine::Push::always));
   store(lab, nat_session6());
-  const Out verdict = lab.out(syn_ack_of(nat_session6())).one();
+  const HolderOut verdict = lab.out(syn_ack_of(nat_session6())).one();
   CHECK(verdict.carried().tuples() == nat_session6());
 }
 
@@ -125,11 +125,11 @@ TEST_CASE("outgoing packets that need no PS leave the queue, SYN/ACKs of session
   HolderLab lab;
   const TuplePair session = full_nat_session();
   store(lab, session);
-  const Out data = lab.out(tcp(session.server_side.reversed()).push().data(100).build()).one();
+  const HolderOut data = lab.out(tcp(session.server_side.reversed()).push().data(100).build()).one();
   CHECK(data.kind == OutputKind::accept);
   CHECK(data.mark == kDone);
   const TuplePair unknown = full_nat_session("203.0.113.9:1", "10.9.0.1:3000");
-  const Out syn_ack = lab.out(syn_ack_of(unknown)).one();
+  const HolderOut syn_ack = lab.out(syn_ack_of(unknown)).one();
   CHECK(syn_ack.kind == OutputKind::accept);
   CHECK(syn_ack.mark == 0);
   CHECK(lab.count(HolderCounter::push_no_backup) == 1);
