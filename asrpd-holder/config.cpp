@@ -63,7 +63,7 @@ void read_holder(Reader reader, HolderConfig& out) {
   for (const IpAddress& address : o.local_ips)
     if (address.is_unspecified()) reader.problem("local_ips", "found " + address.to_string() + ", allowed are this host's own addresses");
   reader.integer("port", o.port, 1, 65535);
-  reader.text("store_dir", out.store_dir);
+  reader.text("state_dir", out.state_dir);
   reader.text("control_socket", out.control_socket);
   config::read_on_stop(reader, out.on_stop);
   reader.boolean("loopback", out.loopback);
@@ -170,7 +170,7 @@ std::string print_config(const HolderConfig& config) {
   out.raw("nodes", config::Writer::list(nodes));
   out.addresses("local_ips", o.local_ips);
   out.integer("port", o.port);
-  out.text("store_dir", config.store_dir);
+  out.text("state_dir", config.state_dir);
   out.text("control_socket", config.control_socket);
   out.text("on_stop", config::to_string(config.on_stop));
   out.boolean("loopback", config.loopback);

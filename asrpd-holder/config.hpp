@@ -19,7 +19,7 @@ struct MarksConfig {
 
 struct HolderConfig {
   engine::HolderOptions options;  // without port and marker of their own tables: filled by load_config()
-  std::string store_dir = "/run/asrp/backups";
+  std::string state_dir = "/run/asrp/holder";
   std::string control_socket = "/run/asrp/holder.sock";
   config::OnStop on_stop = config::OnStop::keep;
   bool loopback = false;  // also what comes in by lo (C14)

@@ -118,7 +118,7 @@ Result<Done, IoError> Holder::open_sessions() {
   if (!addresses) return Failure{addresses.error()};
   addresses_ = std::move(*addresses);
   const std::size_t size = std::max(kLeastStore, config_.options.max_backups * kOctetsPerBackup);
-  auto store = io::open_lmdb_store({config_.store_dir, size});
+  auto store = io::open_lmdb_store({config_.state_dir, size});
   if (!store) return Failure{store.error()};
   store_ = std::move(*store);
   return Done{};
@@ -149,7 +149,7 @@ Result<Done, IoError> Holder::load() {
                   runtime::monotonic_now);
   driver_->on_addresses();
   if (!engine_->load(runtime::monotonic_now()))
-    return Failure{IoError{"load the backups from " + config_.store_dir, 0, "the store cannot be read; remove it to begin without backups"}};
+    return Failure{IoError{"load the backups from " + config_.state_dir, 0, "the store cannot be read; remove it to begin without backups"}};
   driver_->finish(runtime::monotonic_now());
   return Done{};
 }
@@ -234,7 +234,7 @@ void Holder::keep_fixed_settings(HolderConfig& next) const {
     value = now;
   };
   fixed("holder.port", next.options.port, config_.options.port);
-  fixed("holder.store_dir", next.store_dir, config_.store_dir);
+  fixed("holder.state_dir", next.state_dir, config_.state_dir);
   fixed("holder.control_socket", next.control_socket, config_.control_socket);
   fixed("holder.max_backups", next.options.max_backups, config_.options.max_backups);
   fixed("[queue]", next.queue, config_.queue);

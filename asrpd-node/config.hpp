@@ -40,6 +40,7 @@ struct MarksConfig {
   std::uint32_t admitted = 0x08000000;     // packet mark: the raw tap has decided about this one
   std::uint32_t flow = 0x40000000;         // packet mark: an injected packet of a flow
   std::uint32_t own = 0x80000000;          // packet mark: a packet of the daemon's own
+  friend bool operator==(const MarksConfig&, const MarksConfig&) = default;
 };
 
 struct TimeoutsConfig {

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Every fixture beside this file through the daemons' readers: good.* without a word, bad.* with exactly the problems that its
+// "# expect:" lines name, warn.* with warnings alone.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "asrpd-holder/config.hpp"
+#include "asrpd-node/config.hpp"
+
+using namespace asrp;
+
+namespace {
+
+const std::filesystem::path kFixtures = ASRP_SOURCE_DIR "/tests/config";
+
+std::vector<std::filesystem::path> fixtures(const std::string& prefix) {
+  std::vector<std::filesystem::path> out;
+  for (const auto& entry : std::filesystem::directory_iterator(kFixtures))
+    if (entry.path().filename().string().rfind(prefix, 0) == 0) out.push_back(entry.path());
+  std::sort(out.begin(), out.end());
+  REQUIRE(!out.empty());
+  return out;
+}
+
+std::string text_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+}
+
+std::vector<std::string> expectations(const std::filesystem::path& file) {
+  static const std::string kMark = "# expect: ";
+  std::vector<std::string> out;
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);)
+    if (line.rfind(kMark, 0) == 0) out.push_back(line.substr(kMark.size()));
+  return out;
+}
+
+/// Reads a fixture with the reader that its name asks for; whether there is a configuration.
+bool load(const std::filesystem::path& file, config::Problems& problems) {
+  const bool is_node = file.filename().string().find(".node-") != std::string::npos;
+  return is_node ? node::load_config(file.string(), problems).has_value() : holder::load_config(file.string(), problems).has_value();
+}
+
+void check_expected(const std::filesystem::path& file, const config::Problems& problems) {
+  const auto expected = expectations(file);
+  std::string found;
+  for (const config::Problem& problem : problems.list) found += problem.to_string() + "\n";
+  INFO(file.filename().string(), " said:\n", found);
+  CHECK(problems.list.size() == expected.size());
+  for (const std::string& each : expected) {
+    const bool said = std::any_of(problems.list.begin(), problems.list.end(), [&](const config::Problem& problem) {
+      return problem.to_string().find(each) != std::string::npos;
+    });
+    CHECK_MESSAGE(said, "not said: ", each);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("good configurations are read without a word") {
+  for (const auto& file : fixtures("good.")) {
+    config::Problems problems;
+    const bool read = load(file, problems);
+    check_expected(file, problems);
+    CHECK_MESSAGE(read, file.filename().string());
+  }
+}
+
+TEST_CASE("bad configurations: all problems at once, with file, line, key, what was found and what is allowed") {
+  for (const auto& file : fixtures("bad.")) {
+    config::Problems problems;
+    CHECK_MESSAGE(!load(file, problems), file.filename().string());
+    REQUIRE(!expectations(file).empty());
+    CHECK(problems.errors() == problems.list.size());
+    check_expected(file, problems);
+    for (const config::Problem& problem : problems.list) CHECK(problem.to_string().rfind(file.string() + ":", 0) == 0);
+  }
+}
+
+TEST_CASE("warnings do not stop a start") {
+  for (const auto& file : fixtures("warn.")) {
+    config::Problems problems;
+    CHECK_MESSAGE(load(file, problems), file.filename().string());
+    REQUIRE(!expectations(file).empty());
+    CHECK(problems.errors() == 0);
+    check_expected(file, problems);
+  }
+}
+
+TEST_CASE("a printed configuration reads back as the same") {
+  for (const auto& file : fixtures("good.")) {
+    if (file.filename().string().find(".node-") == std::string::npos) {
+      config::Problems problems;
+      const auto read = holder::load_config(file.string(), problems);
+      REQUIRE(read);
+      const std::string printed = holder::print_config(*read);
+      const auto again = holder::parse_config(printed, file.string(), problems);
+      REQUIRE_MESSAGE(again, printed);
+      CHECK(holder::print_config(*again) == printed);
+    } else {
+      config::Problems problems;
+      const auto read = node::load_config(file.string(), problems);
+      REQUIRE(read);
+      const std::string printed = node::print_config(*read);
+      const auto again = node::parse_config(printed, file.string(), problems);
+      REQUIRE_MESSAGE(again, printed);
+      CHECK(node::print_config(*again) == printed);
+    }
+  }
+}
+
+// The full fixtures give each key another value than its default, so a key that the printer forgets, or the reader does not
+// store, shows as a line of the small file's print that the full one's has too.
+TEST_CASE("no key is lost between reading and printing") {
+  const auto lines_in_common = [](const std::string& a, const std::string& b) {
+    std::vector<std::string> common;
+    std::istringstream stream(a);
+    for (std::string line; std::getline(stream, line);)
+      if (line.find('=') != std::string::npos && ("\n" + b).find("\n" + line + "\n") != std::string::npos) common.push_back(line);
+    return common;
+  };
+  config::Problems problems;
+  const auto small = node::load_config((kFixtures / "good.node-small.toml").string(), problems);
+  const auto full = node::load_config((kFixtures / "good.node-full.toml").string(), problems);
+  REQUIRE(small);
+  REQUIRE(full);
+  // The full file has services and servers besides, which show defaults where they may.
+  const std::string full_settings = node::print_config(*full).substr(0, node::print_config(*full).find("[[pools]]"));
+  for (const std::string& line : lines_in_common(full_settings, node::print_config(*small)))
+    CHECK_MESSAGE(line.rfind("use = ", 0) == 0, "printed with its default: ", line);
+
+  const auto small_holder = holder::load_config((kFixtures / "good.holder-small.toml").string(), problems);
+  const auto full_holder = holder::load_config((kFixtures / "good.holder-full.toml").string(), problems);
+  REQUIRE(small_holder);
+  REQUIRE(full_holder);
+  const std::string printed = holder::print_config(*full_holder);
+  for (const std::string& line :
+       lines_in_common(printed.substr(0, printed.find("[[services]]")), holder::print_config(*small_holder)))
+    CHECK_MESSAGE(false, "printed with its default: ", line);
+}
+
+TEST_CASE("services, pools and keys of the full fixture arrive in the engine's options") {
+  config::Problems problems;
+  const auto config = node::load_config((kFixtures / "good.node-full.toml").string(), problems);
+  REQUIRE(config);
+  const policy::Epoch former{{{"s3", 4}}, HashKey{9}};
+  const engine::NodeOptions options = node::to_options(*config, {{"web", {former}}});
+  REQUIRE(options.services.size() == 2);
+  const engine::Service& web = options.services[0];
+  CHECK(web.ranks == 3);
+  CHECK(web.routing == engine::Routing::symmetric);
+  CHECK(web.no_session == engine::NoSession::reset);
+  CHECK(web.on_conflict == engine::ConflictHandling::drop);
+  CHECK(web.server_initiated);
+  REQUIRE(web.backends.size() == 3);
+  CHECK(web.backends[0].weight == 5);
+  CHECK(web.backends[0].state == engine::BackendState::joining);
+  CHECK(web.backends[0].holder == engine::HolderPresence::probe);
+  CHECK(web.backends[1].state == engine::BackendState::disabled);
+  CHECK(web.backends[1].holder == engine::HolderPresence::no);
+  REQUIRE(web.past_epochs.size() == 3);
+  CHECK(web.past_epochs[0] == former);
+  CHECK(web.past_epochs[1].members == std::vector<policy::EpochMember>{{"s1", 2}, {"old", 1}});
+  CHECK(to_hex(web.past_epochs[1].key) == "303132333435363738393a3b3c3d3e3f");
+  CHECK(to_hex(web.past_epochs[2].key) == "303132333435363738393a3b3c3d3e4f");
+  const engine::Service& dns = options.services[1];
+  CHECK(dns.protocol == Protocol::udp);
+  CHECK(dns.forward == engine::ForwardMode::full_nat);
+  CHECK(dns.explicit_first == engine::ExplicitFirst::dns);
+  CHECK(dns.full_nat.addresses.size() == 2);
+  CHECK(dns.full_nat.first_port == 2000);
+  CHECK(dns.full_nat.last_port == 2999);
+  CHECK(to_hex(options.cookie_keys.sign) == "202122232425262728292a2b2c2d2e2f");
+  REQUIRE(options.cookie_keys.accept.size() == 1);
+  CHECK(to_hex(options.cookie_keys.accept[0]) == "101112131415161718191a1b1c1d1e1f");
+  CHECK(config->tcp_established() == std::chrono::hours(2));
+}
+
+TEST_CASE("tcp_established follows from what the servers have (decision 4)") {
+  config::Problems problems;
+  const std::string small = text_of(kFixtures / "good.node-small.toml");
+  const auto with_holders = node::parse_config(small, "x.toml", problems);
+  REQUIRE(with_holders);
+  CHECK(with_holders->tcp_established() == std::chrono::seconds(600));
+  std::string without = small;
+  without.replace(without.find("\"10.0.2.1:80\""), 13, "\"10.0.2.1:80\", holder = \"no\"");
+  const auto one_without = node::parse_config(without, "x.toml", problems);
+  REQUIRE(one_without);
+  CHECK(one_without->tcp_established() == std::chrono::seconds(7440));
+}
+
+TEST_CASE("a file that is not there, and one that is a folder, are one problem each") {
+  for (const std::string& file : {(kFixtures / "absent.toml").string(), kFixtures.string()}) {
+    config::Problems problems;
+    CHECK(!node::load_config(file, problems));
+    REQUIRE(problems.list.size() == 1);
+    CHECK(problems.list[0].to_string().rfind(file + ":0:: cannot be read: ", 0) == 0);
+  }
+}
+
+TEST_CASE("the examples of the package are good") {
+  for (const char* name : {"node.toml", "holder.toml"}) {
+    config::Problems problems;
+    const std::string file = ASRP_SOURCE_DIR "/packaging/examples/" + std::string(name);
+    const bool read = std::string(name) == "node.toml" ? node::load_config(file, problems).has_value()
+                                                       : holder::load_config(file, problems).has_value();
+    for (const config::Problem& problem : problems.list) MESSAGE(problem.to_string());
+    CHECK(read);
+    CHECK(problems.list.empty());
+  }
+}
