@@ -21,8 +21,7 @@ constexpr Duration kMinute = std::chrono::minutes(1);
 
 /// Names are used in files, log lines and JSON keys.
 void read_name(Reader& reader, std::string_view key, std::string& out) {
-  if (!reader.require(key)) return;
-  reader.text(key, out);
+  if (!reader.require(key) || !reader.text(key, out)) return;
   const bool plain = std::all_of(out.begin(), out.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
   });
@@ -88,6 +87,7 @@ void read_recovery(Reader reader, engine::NodeTiming& out) {
   reader.duration("attempt_copy", out.attempt_copy, milliseconds(10), seconds(10));
   reader.duration("probe_interval", out.probe_interval, milliseconds(100), hours(1));
   reader.integer("probe_silences", out.probe_silences, 1, 100);
+  reader.duration("inline_retry", out.inline_retry, seconds(1), hours(24));
   reader.duration("owner_change", out.owner_change, Duration::zero(), 60 * kMinute);
   if (!std::is_sorted(out.query_repeats.begin(), out.query_repeats.end()))
     reader.problem("query_repeats", "found times that go back, allowed are rising ones: they count from the first QS");
@@ -104,6 +104,7 @@ void read_limits(Reader reader, engine::NodeLimits& out) {
   reader.integer("recoveries", out.recoveries, 1, 16'777'216);
   reader.integer("waiting_sessions", out.waiting_sessions, 1, 16'777'216);
   reader.integer("attempts", out.attempts, 0, 16'777'216);
+  reader.integer("second_rounds", out.second_rounds, 0, 1'000'000);
   reader.finish();
 }
 

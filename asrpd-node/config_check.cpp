@@ -35,6 +35,7 @@ void check_marks(const MarksConfig& marks, Reader& place) {
 
 void check_pool(const NodeConfig& config, std::size_t index, Reader& place) {
   const PoolConfig& pool = config.pools[index];
+  if (pool.name.empty()) return;  // reported where it was read
   for (std::size_t i = 0; i < index; ++i)
     if (config.pools[i].name == pool.name) place.problem("name", "found \"" + pool.name + "\" a second time");
   const bool used =
@@ -66,7 +67,8 @@ void check_names(const NodeConfig& config, std::size_t index, Reader& place) {
 
 void check_range(const NodeConfig& config, const Service& service, Reader& place) {
   const engine::FullNatRange& range = service.full_nat;
-  if (range.addresses.empty()) return place.problem("full_nat.addresses", "is empty, allowed is at least one address");
+  if (!place.has("full_nat")) return;  // reported where it was asked for
+  if (range.addresses.empty()) return place.problem("full_nat.addresses", "holds no address, allowed is at least one");
   for (const IpAddress& address : range.addresses) {
     if (address.family() != service.address.address.family())
       place.problem("full_nat.addresses", "found " + address.to_string() + ", not of the service's family");

@@ -69,6 +69,7 @@ void write_settings(Writer& out, const NodeConfig& config) {
   out.duration("attempt_copy", recovery.attempt_copy);
   out.duration("probe_interval", recovery.probe_interval);
   out.integer("probe_silences", recovery.probe_silences);
+  out.duration("inline_retry", recovery.inline_retry);
   out.duration("owner_change", recovery.owner_change);
   const auto count = [&out](std::string_view key, std::size_t value) { out.integer(key, static_cast<std::int64_t>(value)); };
   out.table("limits");
@@ -78,6 +79,7 @@ void write_settings(Writer& out, const NodeConfig& config) {
   count("recoveries", config.limits.recoveries);
   count("waiting_sessions", config.limits.waiting_sessions);
   count("attempts", config.limits.attempts);
+  count("second_rounds", config.limits.second_rounds);
   config::write_log(out, config.log);
 }
 

@@ -115,8 +115,16 @@ std::string Reader::name_of(std::string_view key) const {
 }
 
 unsigned Reader::line(std::string_view key) const {
-  const Value* found = value_->find(key);
-  return found != nullptr ? found->line : value_->line;
+  // "full_nat.ports": as deep as the file has it.
+  const Value* at = value_;
+  for (std::string_view rest = key; !rest.empty();) {
+    const std::size_t dot = std::min(rest.find('.'), rest.size());
+    const Value* found = at->find(rest.substr(0, dot));
+    if (found == nullptr) break;
+    at = found;
+    rest.remove_prefix(std::min(dot + 1, rest.size()));
+  }
+  return at->line;
 }
 
 void Reader::report(std::string_view key, unsigned at, std::string message, bool is_warning) {
@@ -144,8 +152,10 @@ bool Reader::require(std::string_view key) {
   return false;
 }
 
-void Reader::text(std::string_view key, std::string& out) {
-  if (const Value* found = ask(key, Value::Kind::text, "a string")) out = found->text;
+bool Reader::text(std::string_view key, std::string& out) {
+  const Value* found = ask(key, Value::Kind::text, "a string");
+  if (found != nullptr) out = found->text;
+  return found != nullptr;
 }
 
 void Reader::boolean(std::string_view key, bool& out) {

@@ -31,11 +31,13 @@ class Reader {
   Reader(const Value& value, std::string path, std::string file, Problems& problems);
 
   [[nodiscard]] bool has(std::string_view key) const { return value_->find(key) != nullptr; }
+  /// Where `key` ("full_nat.ports" too) stands; else the table.
   [[nodiscard]] unsigned line(std::string_view key) const;
   /// Reports if the key is absent; true if it is there.
   bool require(std::string_view key);
 
-  void text(std::string_view key, std::string& out);
+  /// True if a string is there.
+  bool text(std::string_view key, std::string& out);
   void boolean(std::string_view key, bool& out);
   template <typename Number>
   void integer(std::string_view key, Number& out, std::int64_t low, std::int64_t high) {

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
-#include <iterator>
+
+#include "runtime/files.hpp"
 
 namespace asrp::config {
 namespace {
@@ -97,15 +97,11 @@ std::optional<Value> parse_toml(std::string_view text, const std::string& file, 
 }
 
 std::optional<Value> load_toml(const std::string& file, Problems& problems) {
-  errno = 0;
-  std::ifstream stream(file, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (!stream || stream.bad()) {
-    const int error = errno != 0 ? errno : EIO;
-    problems.list.push_back({file, 0, "", std::string("cannot be read: ") + std::strerror(error), false});
-    return std::nullopt;
-  }
-  return parse_toml(text, file, problems);
+  const auto text = runtime::read_file(file);
+  if (text && text->has_value()) return parse_toml(**text, file, problems);
+  const int error = text ? ENOENT : text.error().error_number;
+  problems.list.push_back({file, 0, "", std::string("cannot be read: ") + std::strerror(error), false});
+  return std::nullopt;
 }
 
 }  // namespace asrp::config

@@ -7,22 +7,22 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 namespace asrp::runtime {
 
 using io::IoError;
 
 Result<std::optional<std::string>, IoError> read_file(const std::string& path) {
-  errno = 0;
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) {
-    if (errno == ENOENT) return std::optional<std::string>();
-    return Failure{IoError{"read " + path, errno, ""}};
-  }
-  std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
-  if (stream.bad()) return Failure{IoError{"read " + path, errno, ""}};
+  // Not an ifstream: that hides errno, and throws for a folder.
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return std::optional<std::string>();
+  std::string text;
+  char chunk[16384];
+  ssize_t size = fd < 0 ? -1 : 0;
+  while (fd >= 0 && (size = read(fd, chunk, sizeof chunk)) > 0) text.append(chunk, static_cast<std::size_t>(size));
+  const int error = errno;
+  if (fd >= 0) close(fd);
+  if (size < 0) return Failure{IoError{"read " + path, error, ""}};
   return std::optional<std::string>(std::move(text));
 }
 

@@ -76,7 +76,6 @@ TEST_CASE("bad configurations: all problems at once, with file, line, key, what 
     config::Problems problems;
     CHECK_MESSAGE(!load(file, problems), file.filename().string());
     REQUIRE(!expectations(file).empty());
-    CHECK(problems.errors() == problems.list.size());
     check_expected(file, problems);
     for (const config::Problem& problem : problems.list) CHECK(problem.to_string().rfind(file.string() + ":", 0) == 0);
   }
@@ -177,7 +176,7 @@ TEST_CASE("services, pools and keys of the full fixture arrive in the engine's o
   CHECK(dns.full_nat.last_port == 2999);
   CHECK(to_hex(options.cookie_keys.sign) == "202122232425262728292a2b2c2d2e2f");
   REQUIRE(options.cookie_keys.accept.size() == 1);
-  CHECK(to_hex(options.cookie_keys.accept[0]) == "101112131415161718191a1b1c1d1e1f");
+  CHECK(to_hex(options.cookie_keys.accept[0]) == "404142434445464748494a4b4c4d4e4f");
   CHECK(config->tcp_established() == std::chrono::hours(2));
 }
 
