@@ -61,7 +61,8 @@ void read_holder(Reader reader, HolderConfig& out) {
   read_nodes(reader, o.nodes);
   reader.addresses("local_ips", o.local_ips);
   for (const IpAddress& address : o.local_ips)
-    if (address.is_unspecified()) reader.problem("local_ips", "found " + address.to_string() + ", allowed are this host's own addresses");
+    if (address.is_unspecified())
+      reader.problem("local_ips", "found " + address.to_string() + ", allowed are this host's own addresses");
   reader.integer("port", o.port, 1, 65535);
   reader.text("state_dir", out.state_dir);
   reader.text("control_socket", out.control_socket);
@@ -100,15 +101,15 @@ void check_services(const engine::HolderOptions& options, std::vector<Reader>& p
       places[i].problem("port", "found " + std::to_string(service.port) + ", which is ASRP-PORT");
     for (std::size_t j = 0; j < i; ++j)
       if (options.services[j].protocol == service.protocol && options.services[j].port == service.port && service.port != 0)
-        places[i].problem("port", "found " + to_string(service.protocol) + " port " + std::to_string(service.port) + " a second time");
+        places[i].problem("port",
+                          "found " + to_string(service.protocol) + " port " + std::to_string(service.port) + " a second time");
   }
 }
 
 HolderConfig read_all(const config::Value& root, const std::string& file, Problems& problems) {
   HolderConfig out;
   Reader top(root, "", file, problems);
-  top.require("holder");
-  read_holder(top.table("holder"), out);
+  if (top.require("holder")) read_holder(top.table("holder"), out);
   config::read_queue(top.table("queue"), out.queue, 2);
   Reader marks = top.table("marks");
   config::read_mark(marks, "own", out.marks.own);

@@ -214,11 +214,10 @@ ServiceConfig read_service(Reader& reader) {
 NodeConfig read_all(const config::Value& root, const std::string& file, Problems& problems) {
   NodeConfig out;
   Reader top(root, "", file, problems);
-  top.require("node");
+  const bool has_node = top.require("node");
   Reader node = top.table("node");
-  read_node(node, out);
-  top.require("keys");
-  read_keys(top.table("keys"), out);
+  if (has_node) read_node(node, out);
+  if (top.require("keys")) read_keys(top.table("keys"), out);
   config::read_queue(top.table("queue"), out.queue, 3);
   Reader marks = top.table("marks");
   read_marks(marks, out.marks);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Every fixture beside this file through the daemons' readers: good.* without a word, bad.* with exactly the problems that its
 // "# expect:" lines name, warn.* with warnings alone.
+#include "asrpd-holder/config.hpp"
+
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,14 +10,20 @@
 #include <fstream>
 #include <iterator>
 
-#include "asrpd-holder/config.hpp"
 #include "asrpd-node/config.hpp"
 
 using namespace asrp;
 
 namespace {
 
-const std::filesystem::path kFixtures = ASRP_SOURCE_DIR "/tests/config";
+/// A checkout leaves the key file readable by all, which the reader warns of.
+std::filesystem::path prepared_fixtures() {
+  const std::filesystem::path folder = ASRP_SOURCE_DIR "/tests/config";
+  using std::filesystem::perms;
+  std::filesystem::permissions(folder / "placement.key", perms::owner_read | perms::owner_write);
+  return folder;
+}
+const std::filesystem::path kFixtures = prepared_fixtures();
 
 std::vector<std::filesystem::path> fixtures(const std::string& prefix) {
   std::vector<std::filesystem::path> out;
@@ -43,7 +51,8 @@ std::vector<std::string> expectations(const std::filesystem::path& file) {
 /// Reads a fixture with the reader that its name asks for; whether there is a configuration.
 bool load(const std::filesystem::path& file, config::Problems& problems) {
   const bool is_node = file.filename().string().find(".node-") != std::string::npos;
-  return is_node ? node::load_config(file.string(), problems).has_value() : holder::load_config(file.string(), problems).has_value();
+  return is_node ? node::load_config(file.string(), problems).has_value()
+                 : holder::load_config(file.string(), problems).has_value();
 }
 
 void check_expected(const std::filesystem::path& file, const config::Problems& problems) {
@@ -120,7 +129,8 @@ TEST_CASE("no key is lost between reading and printing") {
     std::vector<std::string> common;
     std::istringstream stream(a);
     for (std::string line; std::getline(stream, line);)
-      if (line.find('=') != std::string::npos && ("\n" + b).find("\n" + line + "\n") != std::string::npos) common.push_back(line);
+      if (line.find('=') != std::string::npos && ("\n" + b).find("\n" + line + "\n") != std::string::npos)
+        common.push_back(line);
     return common;
   };
   config::Problems problems;
