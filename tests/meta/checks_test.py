@@ -136,7 +136,7 @@ class Checks(unittest.TestCase):
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def test_spec_report(self):
-        good = ("// spec: 4.1-1\n", 'TEST_CASE("flags [spec 4.1-1]") {}\n')
+        good = ("// spec: 4.1-1\n", 'TEST_CASE("flags [sp' 'ec 4.1-1]") {}\n')
         self.assertEqual(self.report(*good).returncode, 0)
         self.assertIn("4.1-1 has no code", self.report("", good[1]).stderr)
         self.assertIn("4.1-1 has no test", self.report(good[0], "").stderr)
