@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// NC: another mapping at once, or the holder's older session (decision 6).
+#include "support/node_script.hpp"
+
+using namespace asrp;
+using namespace asrp::test;
+using engine::FlowMark;
+using wire::MsgType;
+
+namespace {
+
+constexpr const char* kClient = "203.0.113.7:50000";
+constexpr const char* kVip = "198.51.100.1:80";
+constexpr const char* kNode = "192.0.2.10";
+
+Buffer syn() { return tcp(kClient, kVip).syn().options("020405b4").build(); }
+
+/// A SYN of full NAT; the NS that it carried.
+wire::Message start(NodeScript& s) {
+  const auto outs = s.packet(Tap::first, syn());
+  REQUIRE(kinds(outs) == "replace");
+  return carried_by(outs[0].octets)->message;
+}
+
+Buffer nc_to(const wire::Message& ns, bool client_side = false) {
+  auto builder = nc(ns.tuples()).cookie(ns.cookie.value);
+  if (client_side) builder.client_side_conflict();
+  return builder.build();
+}
+Endpoint holder_of(const wire::Message& ns) { return {ns.st2.dst.address, 51200}; }
+
+}  // namespace
+
+TEST_CASE("NC without F-CC: the next port, at once, with the kept copy and a new NS [spec 4.3.5-3]") {
+  NodeScript s(full_nat_options());
+  const wire::Message first = start(s);
+  const auto outs = s.message(holder_of(first), kNode, nc_to(first));
+  REQUIRE(kinds(outs) == "send_flow");
+  const auto c = carried_by(outs[0].octets);
+  REQUIRE(c);
+  CHECK(c->stripped == forwarded(syn()));
+  CHECK(c->message.st1 == first.st1);
+  CHECK(c->message.st2.dst == first.st2.dst);
+  CHECK(c->message.st2.src.port == (first.st2.src.port == 65535 ? 1024 : first.st2.src.port + 1));
+  CHECK(c->message.cookie != first.cookie);
+  REQUIRE(s.flows.entries.size() == 1);
+  CHECK(s.flows.entries[0].tuples == c->message.tuples());
+  CHECK(s.counter(NodeCounter::conflicts_server_side) == 1);
+}
+
+TEST_CASE("eight mappings in all, then the packet is given up") {
+  NodeScript s(full_nat_options());
+  wire::Message ns = start(s);
+  std::set<std::uint16_t> ports{ns.st2.src.port};
+  for (int tries = 2; tries <= 8; ++tries) {
+    const auto outs = s.message(holder_of(ns), kNode, nc_to(ns));
+    REQUIRE(kinds(outs) == "send_flow");
+    ns = carried_by(outs[0].octets)->message;
+    CHECK(ports.insert(ns.st2.src.port).second);
+  }
+  CHECK(s.message(holder_of(ns), kNode, nc_to(ns)).empty());
+  CHECK(s.counter(NodeCounter::drops_mapping) == 1);
+  CHECK(s.flows.entries.empty());
+  CHECK(s.engine.gauges().attempts == 0);
+  CHECK(s.engine.gauges().held_octets == 0);
+}
+
+TEST_CASE("an NC acts only on a kept attempt whose cookie and mapping match [spec 4.3.2-3]") {
+  NodeScript s(full_nat_options());
+  const wire::Message ns = start(s);
+  const TuplePair before = s.flows.entries.at(0).tuples;
+  SUBCASE("cookie") {
+    s.message(holder_of(ns), kNode, nc(ns.tuples()).cookie(ns.cookie.value ^ 1).build());
+    CHECK(s.counter(NodeCounter::discarded_cookie) == 1);
+  }
+  SUBCASE("address") {
+    s.message(endpoint("10.0.0.77:51200"), kNode, nc_to(ns));
+    CHECK(s.counter(NodeCounter::discarded_address) == 1);
+  }
+  SUBCASE("mapping") {
+    TuplePair other = ns.tuples();
+    other.server_side.src.port ^= 1;
+    s.message(holder_of(ns), kNode, nc(other).cookie(ns.cookie.value).build());
+    CHECK(s.counter(NodeCounter::discarded_tuple) == 1);
+  }
+  SUBCASE("too late") {
+    s.advance(milliseconds(200));
+    s.message(holder_of(ns), kNode, nc_to(ns));
+    CHECK(s.counter(NodeCounter::discarded_unmatched) == 1);
+  }
+  CHECK(s.flows.entries.at(0).tuples == before);
+}
+
+TEST_CASE("the NC of a mapping given up already does nothing") {
+  NodeScript s(full_nat_options());
+  const wire::Message ns = start(s);
+  s.message(holder_of(ns), kNode, nc_to(ns));
+  const TuplePair second = s.flows.entries.at(0).tuples;
+  CHECK(s.message(holder_of(ns), kNode, nc_to(ns)).empty());
+  CHECK(s.counter(NodeCounter::discarded_cookie) == 1);
+  CHECK(s.flows.entries.at(0).tuples == second);
+}
+
+TEST_CASE("NC with F-CC: the holder is asked, and its older mapping used [spec 4.3.5-3]") {
+  NodeScript s(full_nat_options());
+  const wire::Message ns = start(s);
+  const Datagram q = only_datagram(s.message(holder_of(ns), kNode, nc_to(ns, true)), MsgType::QS);
+  CHECK(q.to == holder_of(ns));
+  CHECK(q.message.st1 == ns.st1);
+  CHECK(s.flows.entries.empty());
+  // The client's next SYN waits for the answer as well.
+  CHECK(kinds(s.packet(Tap::first, syn())) == "drop");
+  TuplePair older = ns.tuples();
+  older.server_side.src.port = 4321;
+  const auto outs = s.message(answer_from(q), kNode, rs_to(q, older));
+  REQUIRE(kinds(outs) == "send_flow send_flow");
+  CHECK(outs[0].octets == forwarded(syn()));
+  CHECK(s.flows.entries.at(0).tuples == older);
+  CHECK(s.counter(NodeCounter::conflicts_client_side) == 1);
+}
+
+TEST_CASE("NC with F-CC names the older session's server-side tuple: still matched by cookie and client") {
+  NodeScript s(full_nat_options());
+  const wire::Message ns = start(s);
+  TuplePair older = ns.tuples();
+  older.server_side.src.port = 4321;
+  const Buffer octets = nc(older).cookie(ns.cookie.value).client_side_conflict().build();
+  CHECK(kinds(s.message(holder_of(ns), kNode, octets)) == "send_own:QS");
+}
+
+TEST_CASE("NC with F-CC, on_conflict = drop: the attempt ends [spec 4.3.5-3]") {
+  auto options = full_nat_options();
+  options.services[0].on_conflict = engine::ConflictHandling::drop;
+  NodeScript s(options);
+  const wire::Message ns = start(s);
+  CHECK(s.message(holder_of(ns), kNode, nc_to(ns, true)).empty());
+  CHECK(s.flows.entries.empty());
+  CHECK(s.engine.gauges().held_octets == 0);
+}
+
+TEST_CASE("NC for a waiting session of a nat service: it does not stay") {
+  NodeScript s(basic_options());
+  const auto outs = s.packet(Tap::first, tcp(kClient, kVip).syn().options("0101131200000000000000000000000000000000").build());
+  REQUIRE(kinds(outs) == "send_own:NS accept");
+  const auto d = datagram(outs[0]);
+  CHECK(s.message({d->to.address, 51200}, kNode, nc_to(d->message)).empty());
+  CHECK(s.flows.entries.empty());
+  CHECK(s.engine.gauges().waiting == 0);
+  CHECK(s.advance(seconds(1)).empty());
+}
+
+TEST_CASE("too many attempts: the session is made, its first packet not kept") {
+  auto options = full_nat_options();
+  options.limits.attempts = 1;
+  NodeScript s(options);
+  start(s);
+  CHECK(kinds(s.packet(Tap::first, tcp("203.0.113.8:1", kVip).syn().build())) == "replace");
+  CHECK(s.engine.gauges().attempts == 1);
+  CHECK(s.counter(NodeCounter::limit_attempts) == 1);
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Is a holder there? (decision 8)
+#include "support/node_script.hpp"
+
+using namespace asrp;
+using namespace asrp::test;
+using engine::EventKind;
+using wire::MsgType;
+
+namespace {
+
+engine::NodeOptions one_server() {
+  auto options = basic_options();
+  options.services.resize(1);
+  options.services[0].backends.resize(1);
+  return options;
+}
+
+/// A script whose holder is under the test's control from the start.
+struct Lone {
+  explicit Lone(engine::NodeOptions options) : engine(std::move(options), flows, paths, random, events) {}
+  std::vector<Datagram> wake(TimePoint now) {
+    engine.on_timeout(now);
+    engine.flush(now);
+    std::vector<Datagram> sent;
+    for (const engine::Output& o : engine.outbox().outputs()) {
+      const Octets octets = engine.outbox().octets(o);
+      sent.push_back(*datagram({o.kind, 0, 0, Buffer(octets.begin(), octets.end())}));
+    }
+    engine.outbox().clear();
+    return sent;
+  }
+  FakeFlowTable flows;
+  FakePaths paths;
+  FakeRandom random;
+  EventLog events;
+  engine::NodeEngine engine;
+};
+
+TimePoint at(int milli) { return TimePoint{} + seconds(50) + milliseconds(milli); }
+
+}  // namespace
+
+TEST_CASE("every holder is asked at the start, and every 2 s, for a session that nobody has") {
+  Lone n(basic_options());
+  REQUIRE(n.engine.next_timeout());
+  CHECK(*n.engine.next_timeout() <= at(0));
+  const auto first = n.wake(at(0));
+  REQUIRE(first.size() == 8);  // four servers with IPv4, four with IPv6
+  std::set<std::uint32_t> cookies;
+  for (const Datagram& d : first) {
+    CHECK(d.message.type == MsgType::QS);
+    CHECK(d.message.st1.src.address.is_unspecified());
+    CHECK(d.message.st1.dst.port == 0);
+    CHECK(d.to.port == 51200);
+    cookies.insert(d.message.cookie.value);
+  }
+  CHECK(cookies.size() == 8);
+  CHECK(n.wake(at(1999)).empty());
+  CHECK(n.wake(at(2000)).size() == 8);
+}
+
+TEST_CASE("RX means alive; three silences mean gone; an answer ends it") {
+  Lone n(one_server());
+  auto d = n.wake(at(0)).at(0);
+  n.engine.on_message(at(1), answer_from(d), address("192.0.2.10"), rx_to(d));
+  CHECK(n.events.count(EventKind::holder_alive) == 1);
+  n.wake(at(2000));
+  n.wake(at(4000));
+  n.wake(at(6000));
+  CHECK(n.engine.gauges().holders_gone == 0);
+  d = n.wake(at(8000)).at(0);
+  CHECK(n.engine.gauges().holders_gone == 1);
+  CHECK(n.events.count(EventKind::holder_gone) == 1);
+  n.wake(at(10000));
+  CHECK(n.events.count(EventKind::holder_gone) == 1);  // told once
+  d = n.wake(at(12000)).at(0);
+  n.engine.on_message(at(12001), answer_from(d), address("192.0.2.10"), rx_to(d));
+  CHECK(n.engine.gauges().holders_gone == 0);
+  CHECK(n.events.count(EventKind::holder_alive) == 2);
+}
+
+TEST_CASE("an answer in between begins the count anew") {
+  Lone n(one_server());
+  for (int i = 0; i < 20; ++i) {
+    const auto d = n.wake(at(2000 * i)).at(0);
+    if (i % 3 == 0) n.engine.on_message(at(2000 * i + 1), answer_from(d), address("192.0.2.10"), rx_to(d));
+  }
+  CHECK(n.engine.gauges().holders_gone == 0);
+}
+
+TEST_CASE("an answer with a wrong cookie, port or address proves nothing [spec 4.3.2-3]") {
+  Lone n(one_server());
+  const auto d = n.wake(at(0)).at(0);
+  Datagram wrong = d;
+  wrong.message.cookie.value ^= 1;
+  n.engine.on_message(at(1), answer_from(d), address("192.0.2.10"), rx_to(wrong));
+  n.engine.on_message(at(1), {d.to.address, static_cast<std::uint16_t>(d.from.port ^ 1)}, address("192.0.2.10"), rx_to(d));
+  n.engine.on_message(at(1), {address("10.0.0.2"), d.from.port}, address("192.0.2.10"), rx_to(d));
+  CHECK(n.events.count(EventKind::holder_alive) == 0);
+  CHECK(n.engine.counters()[NodeCounter::discarded_cookie] == 1);
+  CHECK(n.engine.counters()[NodeCounter::discarded_port] == 1);
+  CHECK(n.engine.counters()[NodeCounter::discarded_unmatched] == 1);
+}
+
+TEST_CASE("port unreachable means gone at once; of strangers it means nothing") {
+  NodeScript s(one_server());
+  s.port_unreachable("10.0.0.77");
+  CHECK(s.engine.gauges().holders_gone == 0);
+  s.port_unreachable("10.0.0.1");
+  CHECK(s.engine.gauges().holders_gone == 1);
+  s.advance(seconds(2));  // the script's holder answers the next probe
+  CHECK(s.engine.gauges().holders_gone == 0);
+}
+
+TEST_CASE("holder = no is not probed, and neither is who left the configuration") {
+  auto options = one_server();
+  options.services[0].backends.push_back(backend("s2", "10.0.0.2:8080"));
+  options.services[0].backends[1].holder = engine::HolderPresence::no;
+  Lone n(options);
+  CHECK(n.wake(at(0)).size() == 1);
+  auto other = one_server();
+  other.services[0].backends[0] = backend("s9", "10.0.0.9:8080");
+  n.engine.reconfigure(at(10), other);
+  const auto sent = n.wake(at(2000));
+  for (const Datagram& d : sent) CHECK(d.to.address == address("10.0.0.9"));
+  CHECK_FALSE(sent.empty());
+}
