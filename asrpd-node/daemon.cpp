@@ -108,13 +108,14 @@ Result<Done, IoError> Node::open_edges() {
 }
 
 Result<Done, IoError> Node::open_control() {
-  auto control = runtime::ControlSocket::open(loop_, config_.control_socket, [this](std::string_view command, std::string& members) {
-    return answer(command, members);
-  });
+  auto control =
+      runtime::ControlSocket::open(loop_, config_.control_socket,
+                                   [this](std::string_view command, std::string& members) { return answer(command, members); });
   if (!control) return Failure{control.error()};
   control_ = std::move(*control);
   control_->on_subscription([this](bool wanted) {
-    events_.set_line_sink(wanted ? [this](const std::string& line) { control_->publish(line); } : runtime::EventLog::LineSink());
+    events_.set_line_sink(wanted ? [this](const std::string& line) { control_->publish(line); }
+                                 : runtime::EventLog::LineSink());
   });
   return Done{};
 }
@@ -141,7 +142,8 @@ Result<Done, IoError> Node::bring_into_force(const NodeConfig& config) {
   if (!trouble.empty()) log_error("state", trouble);
   State next = next_state(state_, config);
   if (next != state_) {
-    if (auto done = save_state(config.state_dir, next); !done) log_error("state", done.error().to_string() + "; former pools will be forgotten at the next start");
+    if (auto done = save_state(config.state_dir, next); !done)
+      log_error("state", done.error().to_string() + "; former pools will be forgotten at the next start");
     state_ = std::move(next);
   }
   engine::NodeOptions options = engine_options(config, state_);
@@ -151,7 +153,8 @@ Result<Done, IoError> Node::bring_into_force(const NodeConfig& config) {
     driver_->finish(now);
   } else {
     engine_.emplace(std::move(options), *conntrack_, *paths_, random_, events_);
-    driver_.emplace(*engine_, edges(), DriverOptions{config.queue.base, config.marks.flow, config.marks.own},
+    driver_.emplace(*engine_, edges(),
+                    DriverOptions{config.queue.base, config.marks.admitted, config.marks.flow, config.marks.own},
                     runtime::monotonic_now);
   }
   return Done{};
@@ -232,7 +235,8 @@ void Node::reload() {
     }
   }
   if (!next) {
-    log_error("reload", config_file_ + " has " + std::to_string(problems.errors()) + " problems: the running configuration stays");
+    log_error("reload",
+              config_file_ + " has " + std::to_string(problems.errors()) + " problems: the running configuration stays");
     return runtime::notify_ready("serving; the last reload failed");
   }
   keep_fixed_settings(*next);

@@ -108,10 +108,12 @@ void NodeDriver::finish(TimePoint now) {
 }
 
 std::uint32_t NodeDriver::verdict_mark(const Output& output) const {
-  if (output.mark == 0) return 0;
+  const bool first = output.packet.queue == options_.queue_base;
+  const std::uint32_t added = output.mark | (first ? options_.admitted_mark : 0);
+  if (added == 0) return 0;
   for (const auto& [id, mark] : marks_)
-    if (id == output.packet) return mark | output.mark;
-  return output.mark;
+    if (id == output.packet) return mark | added;
+  return added;
 }
 
 }  // namespace asrp::node

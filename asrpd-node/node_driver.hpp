@@ -16,8 +16,9 @@ namespace asrp::node {
 
 struct DriverOptions {
   std::uint16_t queue_base = 51200;
-  std::uint32_t flow_mark = 0x40000000;  // on packets of flows that the engine sends
-  std::uint32_t own_mark = 0x80000000;   // on its own
+  std::uint32_t admitted_mark = 0x08000000;  // on what the raw tap lets go on: the mangle tap would take its NS for a client's
+  std::uint32_t flow_mark = 0x40000000;      // on packets of flows that the engine sends
+  std::uint32_t own_mark = 0x80000000;       // on its own
 };
 
 class NodeDriver {
