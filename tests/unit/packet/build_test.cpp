@@ -49,7 +49,7 @@ TcpBuilder segment() { return tcp("192.0.2.1:1000", "198.51.100.1:80").seq(0xfff
 }  // namespace
 
 TEST_CASE("a datagram is a plain packet with all its checksums") {
-  for (const std::size_t size : {0, 1, 16, 17, 40, 1400, 64999}) {
+  for (const std::size_t size : {0U, 1U, 16U, 17U, 40U, 1400U, 64999U}) {
     CAPTURE(size);
     const Buffer payload = pattern(size);
     for (const bool is_v4 : {true, false}) {

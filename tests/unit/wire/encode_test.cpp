@@ -56,7 +56,7 @@ void check_round_trip(const MessageBuilder& builder, wire::StType sttype, std::s
 }  // namespace
 
 TEST_CASE("every type in every layout survives a round trip, with every size of Session-Data") {
-  for (const std::size_t data : {0, 1, 2, 3, 4, 63, 64, 1000}) {
+  for (const std::size_t data : {0U, 1U, 2U, 3U, 4U, 63U, 64U, 1000U}) {
     CAPTURE(data);
     for (const Layout& layout : kLayouts) {
       for (const MsgType type : {MsgType::NA, MsgType::RS, MsgType::PS, MsgType::NC}) {
