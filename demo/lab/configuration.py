@@ -67,7 +67,7 @@ def holder_file(number: int, services: list[Service], directory: str, extra: str
     lines = [
         "[holder]",
         f'nodes = ["{plan.all_nodes(4)}", "{plan.all_nodes(6)}"]',
-        f'store_dir = "{directory}/holder{number}"',
+        f'state_dir = "{directory}/holder{number}"',
         f'control_socket = "{holder_socket(number, directory)}"',
     ]
     for service in services:
