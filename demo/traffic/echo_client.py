@@ -2,7 +2,7 @@
 """Usage: echo_client.py ADDRESS PORT COUNT
 Holds COUNT connections and obeys one command a line from standard input, answering each with one line of JSON:
   open            connects all, each says one line and hears it back
-  speak SECONDS   each connection says a line of its own and must hear exactly that within SECONDS
+  speak SECONDS   each connection says a line of its own and must hear exactly that within SECONDS, "tick" lines apart
   listen SECONDS  each connection must hear the line "tick" within SECONDS (the server was told to speak)
   quit
 The answer to open, speak and listen: {"alive": [ports], "broken": {port: reason}, "round_trip_ms": [...]}"""
@@ -45,7 +45,11 @@ class Connection:
         start = time.monotonic()
         try:
             self.writer.write(say)
-            heard = await asyncio.wait_for(self.reader.readline(), limit)
+            heard = b"tick\n"
+            while heard == b"tick\n":
+                heard = await asyncio.wait_for(self.reader.readline(), limit)
+                if heard == line:
+                    break
             if heard != line:
                 self.broken = "closed" if not heard else f"heard {heard!r}, not {line!r}"
         except asyncio.TimeoutError:

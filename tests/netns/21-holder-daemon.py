@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# limit: 180
+# cases: kill-4 kill-full-nat-6 restart-4
+"""asrpd-holder is killed with SIGKILL at random instants, or restarted, while connections come in all the time. Then all nodes lose
+their tables: every session whose backup counts goes on."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass, replace
+
+import support
+from lab import plan
+from lab.analysis import Analysis, Session
+from lab.capture import Record
+from lab.packet import ACK, SYN
+from scenarios.base import Lab, Options
+from scenarios.workload import services
+from traffic.echo import EchoClient, EchoServer
+
+_ROUNDS = 12
+_GROUP = 20  # connections of one client program
+_LIMIT = 45
+
+
+@dataclass
+class Running:
+    """A time in which a holder ran, from its readiness to just before its end began."""
+
+    begin: float
+    end: float
+
+
+class Restarter(threading.Thread):
+    """Ends and starts the holder of each server, at random instants, until stopped."""
+
+    def __init__(self, lab: Lab, gently: bool) -> None:
+        super().__init__(daemon=True)
+        self.lab = lab
+        self.gently = gently
+        self.enough = threading.Event()
+        self.running: dict[int, list[Running]] = {n: [Running(time.time(), float("inf"))] for n in lab.cluster.holders}
+        self.rounds = 0
+        self.failure = ""
+        self._random = random.Random(7)
+
+    def run(self) -> None:
+        try:
+            while not self.enough.wait(self._random.uniform(0.05, 0.6)):
+                number = self._random.choice(sorted(self.running))
+                self.running[number][-1].end = time.time()
+                holder = self.lab.cluster.holders[number]
+                if self.gently:
+                    holder.stop()
+                else:
+                    holder.kill()
+                self.lab.cluster.start_holder(number)
+                self.running[number].append(Running(time.time(), float("inf")))
+                self.rounds += 1
+        except Exception as error:  # reported by the test, which this thread must not end
+            self.failure = f"{type(error).__name__}: {error}"
+
+
+def counted(records: list[Record], analysis: Analysis, running: dict[int, list[Running]]) -> set[Session]:
+    """Sessions whose SYN went to a server with its NS while the holder there ran, and was answered while it still ran."""
+    asked: dict[Session, float] = {}
+    found: set[Session] = set()
+    for record in records:
+        packet = record.packet
+        if not record.link.startswith("server") or not packet.flags & SYN:
+            continue
+        session = analysis.session(record)
+        if session is None:
+            continue
+        if not record.arriving and not packet.flags & ACK and packet.message is not None and packet.message.type == "NS":
+            asked.setdefault(session, record.time)
+        elif record.arriving and packet.flags & ACK and session in asked:
+            for window in running[int(record.link[6:])]:
+                if window.begin <= asked[session] and record.time <= window.end:
+                    found.add(session)
+    return found
+
+
+def under_load(options: Options, expect: support.Expectations, gently: bool) -> None:
+    lab = support.cluster(options, services(options), nodes=2, servers=3, paths="ecmp" if options.forward == "full-nat" else "lasthop")
+    with lab:
+        lab.start()
+        for space in lab.topology.servers.values():
+            EchoServer(space, plan.ECHO_PORT)
+        restarter = Restarter(lab, gently)
+        restarter.start()
+        groups = []
+        while (restarter.rounds < _ROUNDS or len(groups) < _ROUNDS) and not restarter.failure:
+            group = EchoClient(lab.topology.clients[1 + len(groups) % 2], plan.service(options.family), plan.ECHO_PORT, _GROUP)
+            opened = group.command(f"open {_LIMIT}")
+            expect.that(len(opened.alive) == _GROUP, f"{len(opened.alive)} of {_GROUP} connections opened {opened.broken}")
+            groups.append(group)
+        restarter.enough.set()
+        restarter.join()
+        expect.that(not restarter.failure, f"the holders could be restarted {restarter.failure}")
+        event = time.time()
+        lab.topology.flush_all()
+        for group in groups:
+            group.send("speak 15")
+        alive = {port for group in groups for port in group.answer().alive}
+        lab.capture.stop()
+        records = lab.capture.all_records()
+        analysis = Analysis(records, options.family)
+        backed = counted(records, analysis, restarter.running) & analysis.live_at(event)
+        lost = [session for session in backed if session[2] not in alive]
+        total = _GROUP * len(groups)
+        print(f"{restarter.rounds} ends of a holder, {total} sessions, {len(backed)} with a backup that counts, {len(alive)} alive; "
+              f"messages {dict(analysis.messages)}")
+        expect.that(len(backed) > total / 4, "enough backups count to show something")
+        expect.none_of([str(session) for session in lost], f"all {len(backed)} sessions whose backup counts survived the loss of tables")
+        expect.none_of(lab.cluster.problems(), "no daemon failed")
+
+
+def variant(family: int, forward: str, gently: bool) -> support.Case:
+    def case(options: Options, expect: support.Expectations) -> None:
+        under_load(replace(options, family=family, forward=forward), expect, gently)
+
+    return case
+
+
+if __name__ == "__main__":
+    support.main({
+        "kill-4": variant(4, "nat", False),
+        "kill-full-nat-6": variant(6, "full-nat", False),
+        "restart-4": variant(4, "nat", True),
+    })

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# limit: 180
+# cases: server-first-4 client-first-6 pool-change-full-nat-4
+"""Connections are silent until their entries at the nodes time out. The next packet, a server's or a client's, also after the pool
+has changed, finds the session again."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import support
+from lab import plan
+from lab.balancer import Member
+from lab.monitor import sessions_on
+from lab.waiting import wait_for
+from scenarios.base import Options
+from scenarios.workload import services
+from traffic.echo import EchoClient, EchoServer
+
+_EACH = 15
+
+
+def run(options: Options, expect: support.Expectations, who: str, change: bool) -> None:
+    members = [Member(1), Member(2), Member(3, weight=2, state="joining")]
+    paths = "ecmp" if options.forward == "full-nat" else "lasthop"
+    lab = support.cluster(options, services(options), servers=3, paths=paths, members=members)
+    lab.cluster.node_extra = '[timeouts]\ntcp_established = "10s"\n'
+    with lab:
+        lab.start()
+        servers = [EchoServer(space, plan.ECHO_PORT) for space in lab.topology.servers.values()]
+        groups = [EchoClient(space, plan.service(options.family), plan.ECHO_PORT, _EACH) for space in lab.topology.clients.values()]
+        for group in groups:
+            opened = group.command("open 30")
+            expect.that(len(opened.alive) == _EACH, f"{len(opened.alive)} of {_EACH} connections {opened.broken}")
+        nodes = lab.topology.nodes.values()
+        carried = sum(sessions_on(node, options.family) for node in nodes)
+        expect.that(carried >= 2 * _EACH, f"the nodes have {carried} entries")
+        wait_for("the entries to time out", lambda: not any(sessions_on(node, options.family) for node in nodes), limit=90, every=0.5)
+        if change:
+            lab.cluster.join(3, 2)
+        for round_, verb in enumerate(("listen", "speak") if who == "server" else ("speak", "listen")):
+            for group in groups:
+                group.send(f"{verb} 30")
+            if verb == "listen":
+                for server in servers:
+                    server.tick()
+            for group in groups:
+                heard = group.answer()
+                expect.that(len(heard.alive) == _EACH, f"round {round_ + 1}, {verb}: {len(heard.alive)} of {_EACH} {heard.broken}")
+        expect.none_of(lab.cluster.problems(), "no daemon failed")
+
+
+def variant(family: int, forward: str, who: str, change: bool) -> support.Case:
+    return lambda options, expect: run(replace(options, family=family, forward=forward), expect, who, change)
+
+
+if __name__ == "__main__":
+    support.main({
+        "server-first-4": variant(4, "nat", "server", False),
+        "client-first-6": variant(6, "nat", "client", False),
+        "pool-change-full-nat-4": variant(4, "full-nat", "client", True),
+    })
