@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import time
@@ -86,9 +87,17 @@ class Lab:
             self.monitor.stop()
         kept = os.environ.get("ASRP_LAB_KEEP_FILES")
         if kept:
-            shutil.copytree(self.directory, os.path.join(kept, f"{int(time.time())}"), ignore=shutil.ignore_patterns("content"),
-                            dirs_exist_ok=True)
+            self._copy_files(os.path.join(kept, str(time.time_ns())))
         self.claim.release(keep=self.options.keep)
+
+    def _copy_files(self, target: str) -> None:
+        """Captures, logs and configurations, for a look after the laboratory is gone."""
+        os.makedirs(target)
+        for entry in os.scandir(self.directory):
+            if entry.name.endswith((".pcap", ".log", ".toml")):
+                shutil.copy(entry.path, target)
+        with open(os.path.join(target, "links.json"), "w", encoding="utf-8") as file:
+            json.dump([[router, index, link] for (router, index), link in self.topology.devices.items()], file)
 
     @property
     def cluster(self) -> Cluster:
