@@ -52,6 +52,7 @@ class RawSender final : public PacketSender {
 
  private:
   void send_run(std::size_t first, std::size_t last);
+  void send_other_way(Staged& staged, const msghdr& header);
   void count_failure(int error_number) {
     if (error_number == EMSGSIZE) {
       ++statistics_.too_big;
@@ -68,20 +69,21 @@ class RawSender final : public PacketSender {
   Statistics statistics_;
 };
 
-// The address is only the route to take; the kernel routes again where it translates the destination.
-bool fill_address(Octets packet, sockaddr_in6& address) {
+// The address is only the route to take; the kernel routes again where it translates the destination. `reply`: the way to the
+// packet's source instead.
+bool fill_address(Octets packet, sockaddr_in6& address, bool reply = false) {
   address = {};
   const unsigned version = packet.empty() ? 0u : packet[0] >> 4;
   if (version == 4 && packet.size() >= kIpv4Header) {
     sockaddr_in v4{};
     v4.sin_family = AF_INET;
-    std::memcpy(&v4.sin_addr, packet.data() + 16, 4);
+    std::memcpy(&v4.sin_addr, packet.data() + (reply ? 12 : 16), 4);
     std::memcpy(&address, &v4, sizeof v4);
     return true;
   }
   if (version == 6 && packet.size() >= kIpv6Header) {
     address.sin6_family = AF_INET6;
-    std::memcpy(&address.sin6_addr, packet.data() + 24, 16);
+    std::memcpy(&address.sin6_addr, packet.data() + (reply ? 8 : 24), 16);
     return true;
   }
   return false;
@@ -112,6 +114,19 @@ void RawSender::flush() {
   staged_.clear();
 }
 
+// A packet that failed alone, with its errno. Some node has no route to its own service's address, which only the translation
+// replaces; then the route to where the packet came from does as well.
+void RawSender::send_other_way(Staged& staged, const msghdr& header) {
+  const bool no_route = errno == ENETUNREACH || errno == EHOSTUNREACH;
+  if (no_route && fill_address(staged.packet, staged.address, true)) {
+    if (::sendmsg(staged.descriptor, &header, MSG_DONTWAIT) >= 0) {
+      ++statistics_.sent;
+      return;
+    }
+  }
+  count_failure(errno);
+}
+
 void RawSender::send_run(std::size_t first, std::size_t last) {
   const std::size_t count = last - first;
   pieces_.resize(std::max(pieces_.size(), count));
@@ -132,7 +147,7 @@ void RawSender::send_run(std::size_t first, std::size_t last) {
       statistics_.sent += static_cast<std::uint64_t>(sent);
       done += static_cast<std::size_t>(sent);
     } else if (errno != EINTR) {
-      count_failure(errno);  // of the packet at `done`; the others have their chance
+      send_other_way(staged_[first + done], headers_[done].msg_hdr);  // the others have their chance
       ++done;
     }
   }

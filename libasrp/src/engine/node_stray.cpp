@@ -32,8 +32,9 @@ bool NodeEngine::Impl::join_in_flight(TimePoint now, Incoming& in, const Tuple& 
     }
     return true;
   }
-  // Queued before its session came, met here after: the kernel translates a copy that is sent now (and drops it otherwise).
-  if (installed_.find(hash(trigger), now, std::chrono::seconds(1)) != nullptr) {
+  // Queued before its session came, met here after: the kernel translates a copy that is sent now (and drops it otherwise, if
+  // the entry is gone again; hence the time is short).
+  if (installed_.find(hash(trigger), now, std::chrono::milliseconds(50)) != nullptr) {
     send_flow(in.view.octets());
     return true;
   }
