@@ -174,6 +174,33 @@ bool wait_readable(int descriptor, int milliseconds) {
   return ::poll(&waiting, 1, milliseconds) > 0;
 }
 
+namespace {
+
+// The transport octets, their checksum field at `checksum` zero, behind an IP header.
+Buffer ip_packet(const Endpoint& src, const Endpoint& dst, std::uint8_t protocol, Buffer transport, std::size_t checksum) {
+  const auto size = static_cast<std::uint32_t>(transport.size());
+  const std::uint32_t pseudo = sum(src.address.octets()) + sum(dst.address.octets()) + protocol + size;
+  const std::uint16_t value = fold(sum(transport, pseudo));
+  store_u16(transport, checksum, value == 0 ? std::uint16_t{0xffff} : value);
+  Buffer packet;
+  ByteWriter ip(packet);
+  if (src.address.is_v4()) {
+    ip.u32(0x45000000u | (20 + size));
+    ip.u32(0x00004000u);
+    ip.u32(64u << 24 | std::uint32_t{protocol} << 16);
+  } else {
+    ip.u32(0x60000000u);
+    ip.u32(size << 16 | std::uint32_t{protocol} << 8 | 64u);
+  }
+  ip.octets(src.address.octets());
+  ip.octets(dst.address.octets());
+  if (src.address.is_v4()) store_u16(packet, 10, fold(sum(packet)));
+  ip.octets(transport);
+  return packet;
+}
+
+}  // namespace
+
 Buffer udp_packet(const Endpoint& src, const Endpoint& dst, Octets payload) {
   Buffer udp;
   ByteWriter out(udp);
@@ -182,26 +209,20 @@ Buffer udp_packet(const Endpoint& src, const Endpoint& dst, Octets payload) {
   out.u16(static_cast<std::uint16_t>(8 + payload.size()));
   out.u16(0);
   out.octets(payload);
-  const std::uint32_t pseudo =
-      sum(src.address.octets()) + sum(dst.address.octets()) + 17 + static_cast<std::uint32_t>(udp.size());
-  const std::uint16_t checksum = fold(sum(udp, pseudo));
-  store_u16(udp, 6, checksum == 0 ? std::uint16_t{0xffff} : checksum);
+  return ip_packet(src, dst, 17, std::move(udp), 6);
+}
 
-  Buffer packet;
-  ByteWriter ip(packet);
-  if (src.address.is_v4()) {
-    ip.u32(0x45000000u | static_cast<std::uint32_t>(20 + udp.size()));
-    ip.u32(0x00004000u);
-    ip.u32(64u << 24 | 17u << 16);
-  } else {
-    ip.u32(0x60000000u);
-    ip.u32(static_cast<std::uint32_t>(udp.size()) << 16 | 17u << 8 | 64u);
-  }
-  ip.octets(src.address.octets());
-  ip.octets(dst.address.octets());
-  if (src.address.is_v4()) store_u16(packet, 10, fold(sum(packet)));
-  ip.octets(udp);
-  return packet;
+Buffer tcp_segment(const Endpoint& src, const Endpoint& dst, std::uint32_t sequence, Octets payload) {
+  Buffer tcp;
+  ByteWriter out(tcp);
+  out.u16(src.port);
+  out.u16(dst.port);
+  out.u32(sequence);
+  out.u32(1);
+  out.u32(0x5018ffffu);  // header of 20 octets, ACK and PSH, window
+  out.u32(0);
+  out.octets(payload);
+  return ip_packet(src, dst, 6, std::move(tcp), 16);
 }
 
 }  // namespace asrp::test

@@ -61,5 +61,7 @@ inline Tuple tuple(Protocol protocol, const char* src, const char* dst) { return
 
 /// IPv4 or IPv6 packet with a UDP datagram, all checksums right.
 Buffer udp_packet(const Endpoint& src, const Endpoint& dst, Octets payload);
+/// The same with a TCP segment in mid-stream (ACK and PSH).
+Buffer tcp_segment(const Endpoint& src, const Endpoint& dst, std::uint32_t sequence, Octets payload);
 
 }  // namespace asrp::test
