@@ -7,9 +7,14 @@ import json
 from lab import plan
 from lab.balancer import Member, Service
 from lab.cluster import Cluster
+from lab.daemon import Daemon
 
 from harness.measure import Programs
 from harness.rig import PORT, Rig, full_nat_addresses
+
+
+def _pids(daemons: dict[int, Daemon]) -> list[int]:
+    return [d.process.pid for d in daemons.values() if d.process is not None and d.running]
 
 
 class Asrp(Cluster):
@@ -33,7 +38,10 @@ class Asrp(Cluster):
             daemon.space.run(*daemon.argv, "--remove-rules")
 
     def pids(self) -> list[int]:
-        return [d.process.pid for d in [*self.nodes.values(), *self.holders.values()] if d.process is not None and d.running]
+        return self.node_pids() + _pids(self.holders)
+
+    def node_pids(self) -> list[int]:
+        return _pids(self.nodes)
 
     def sum_of_counters(self) -> dict[str, int]:
         """The nodes' counters, added up."""

@@ -27,10 +27,11 @@ def _kernel_round(rig: Rig, programs: Programs, family: int, seconds: float, ful
 def _asrp_round(rig: Rig, cluster: Asrp, programs: Programs, family: int, seconds: float) -> dict[str, Any]:
     cluster.start()
     try:
-        before = cpu_seconds(cluster.pids())
+        before, nodes_before = cpu_seconds(cluster.pids()), cpu_seconds(cluster.node_pids())
         result = _load(rig, programs, family, seconds)
-        used = cpu_seconds(cluster.pids()) - before
+        used, nodes_used = cpu_seconds(cluster.pids()) - before, cpu_seconds(cluster.node_pids()) - nodes_before
         result["cpu_us"] = round(used * 1e6 / max(1, result["connections"]), 2)
+        result["cpu_us_nodes"] = round(nodes_used * 1e6 / max(1, result["connections"]), 2)
         result["counters"] = {name: value for name, value in cluster.sum_of_counters().items() if value}
         return result
     finally:
@@ -66,7 +67,8 @@ def _compare(rig: Rig, programs: Programs, family: int, rounds: int, seconds: fl
         }
         for kind, rows in results.items()
     }
-    summary["asrp"]["cpu_us"] = median(r["cpu_us"] for r in results["asrp"])
+    for key in ("cpu_us", "cpu_us_nodes"):
+        summary["asrp"][key] = median(r[key] for r in results["asrp"])
     return {
         "nodes": len(rig.nodes),
         "family": family,

@@ -110,7 +110,8 @@ def one_node(offloads: bool = True) -> Rig:
             client.ip(f"route add default via {plan.link('client', 1, family)[0]} dev eth0")
             server.ip(f"route add default via {plan.link('server', 1, family)[0]} dev eth0")
             core.ip(f"route add default via {down_node} dev node1")
-            node.ip(f"route add {plan.all_servers(family)} via {down_core} dev tocore")
+            node.ip(f"route add {plan.all_servers(family)} via {down_core} dev tocore",
+                    f"route add default via {plan.link('client', 1, family)[1]} dev toclient")
         _add_client_addresses(client, "eth0")
         return Rig(claim, client, {1: node}, core, server)
     except BaseException:
