@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: BSD-3-Clause
 // Every fixture beside this file through the daemons' readers: good.* without a word, bad.* with exactly the problems that its
 // "# expect:" lines name, warn.* with warnings alone.
 #include "asrpd-holder/config.hpp"

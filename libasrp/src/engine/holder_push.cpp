@@ -36,7 +36,7 @@ void HolderEngine::Impl::push(TimePoint now, const HolderInput& input) {
     count(HolderCounter::push_unwanted);
     return outbox.accept(input.id, mark);
   }
-  // spec: 4.3.2-5 (the NS's cookie)
+  // spec: 4.1-5, 4.3.2-5 (the NS's cookie)
   const auto ps = wire::with_tuples(wire::MsgType::PS, backup->tuples, backup->cookie, backup->session_data());
   message_octets.clear();
   wire::encode(ps, message_octets);

@@ -47,7 +47,7 @@ void NodeEngine::Impl::add_candidate(Recovery& recovery, const IpAddress& addres
   if (std::any_of(begin, end, [&](const Candidate& c) { return c.address == address; })) return;
   Candidate& candidate = recovery.candidates[recovery.candidates_count++];
   candidate.address = address;
-  // spec: 4.3.2-1 4.3.6-3 cookie and source port are random
+  // spec: 4.1-3 4.3.2-1 4.3.6-3 cookie and source port are random
   const std::uint64_t random = random_.u64();
   candidate.cookie = Cookie{static_cast<std::uint32_t>(random >> 32)};
   candidate.source_port = static_cast<std::uint16_t>(1024 + (random & 0xffffffff) % (65536 - 1024));
@@ -149,7 +149,7 @@ void NodeEngine::Impl::evaluate(TimePoint now, std::uint32_t slot) {
       [&](const Candidate& c) { return c.answer == Answer::silent && !(recovery.may_create && counts_as_gone(c)); });
   if (silent) return schedule_recovery(now, slot);
   if (recovery.asked < recovery.candidates_count) {
-    if (second_rounds_.take(now)) {
+    if (second_rounds_.take(now)) {  // spec: 5-4
       count(Counter::recoveries_second_round);
       return ask_round(now, slot, std::min(recovery.candidates_count, recovery.asked + kMaxCandidates));
     }

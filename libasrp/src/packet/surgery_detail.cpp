@@ -9,6 +9,7 @@ std::size_t append(std::initializer_list<Octets> parts, Buffer& out) {
   return start;
 }
 
+// spec: 4.2.1-2
 void set_ip_length(const PacketView& view, MutableOctets packet) {
   if (view.is_v4()) {
     const auto total = static_cast<std::uint16_t>(packet.size());

@@ -27,6 +27,7 @@ Result<Header, DecodeError> decode_header(Octets octets) {
   if (in.u8<2>() >= kStTypeCount) return Failure{DecodeError::sttype};
   const StLayout tuples = kStLayouts[in.u8<2>()];
   if (tuples.tuples != kTypeLayouts[in.u8<1>()].tuples) return Failure{DecodeError::sttype};
+  // Unassigned flags fall away here, and Reserved (octet 6) is not read. spec: 4.1-1, 4.1-2
   return Header{static_cast<MsgType>(in.u8<1>()),
                 tuples,
                 static_cast<std::uint8_t>(in.u8<3>() & kFlagsAssigned),

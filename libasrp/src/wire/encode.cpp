@@ -64,12 +64,13 @@ void encode(const Message& message, Buffer& out) {
   writer.u8(kVersion);
   writer.u8(static_cast<std::uint8_t>(message.type));
   writer.u8(static_cast<std::uint8_t>(st_type(message, layout.tuples)));
-  writer.u8(flags_of(message));
+  writer.u8(flags_of(message));  // spec: 4.1-1
   writer.u16(static_cast<std::uint16_t>(size));
-  writer.u8(0);  // Reserved
+  writer.u8(0);  // Reserved; spec: 4.1-2
   writer.u8(static_cast<std::uint8_t>(message.protocol));
   writer.u32(message.cookie.value);
   writer.zeros(layout.reserved_body);
+  // spec: 4.1.2-1, 4.1.2-2
   if (layout.tuples != TupleCount::none) encode_tuple(message.st1, writer);
   if (layout.tuples == TupleCount::pair) encode_tuple(message.st2, writer);
   if (message.type != MsgType::HS) writer.octets(message.session_data);

@@ -22,7 +22,7 @@ Message recovery_no_session(const Message& query) {
   Message message = query_session(query.st1, query.cookie);
   message.type = MsgType::RX;
   message.protocol = query.protocol;
-  message.session_data = query.session_data;
+  message.session_data = query.session_data;  // spec: 4.1-4
   return message;
 }
 

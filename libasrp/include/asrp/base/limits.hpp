@@ -11,7 +11,7 @@ namespace asrp {
 // --- fixed by the draft -------------------------------------------------------------------------------------------
 inline constexpr std::uint8_t kVersion = 0;           // 4.1
 inline constexpr std::size_t kHeaderSize = 12;        // 4.1.1
-inline constexpr std::uint16_t kDefaultPort = 51200;  // 7.3 ASRP-PORT, experimental default
+inline constexpr std::uint16_t kDefaultPort = 51200;  // spec: 7.3-1; ASRP-PORT until one is assigned
 
 // --- chosen here --------------------------------------------------------------------------------------------------
 inline constexpr std::uint16_t kDefaultExId = 0x4153;   // "AS"; not registered, hence configurable

@@ -14,7 +14,7 @@ enum class Carriage : std::uint8_t { inline_tcp, inline_udp, separate_tcp, separ
 std::string_view to_string(Carriage carriage);
 
 /// The option that marks a message. Experimental kinds carry an ExID (RFC 6994, RFC 9868): TCP `FD 04 xx xx`, UDP
-/// `7F len xx xx message`. Assigned kinds carry none: TCP `KK 02`, UDP `KK len message`.
+/// `7F len xx xx message`. Assigned kinds carry none: TCP `KK 02`, UDP `KK len message`. spec: 7.4-1
 struct Marker {
   std::uint8_t tcp_kind = 253;
   std::uint8_t udp_kind = 127;
