@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "asrp/base/random.hpp"
 #include "asrp/engine/event.hpp"
 #include "asrp/engine/flow_table.hpp"
 #include "asrp/engine/node_options.hpp"

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Golden vectors of placement version 1, from an independent implementation. They must never change: nodes of two releases
+// run side by side in one cluster.
+#include "asrp/policy/placement.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "support/builders.hpp"
+
+using namespace asrp;
+using namespace asrp::policy;
+using namespace asrp::test;
+
+namespace {
+
+HashKey counting_key() {
+  HashKey key;
+  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(i);
+  return key;
+}
+
+Epoch pool() { return {{{"alpha", 1}, {"beta", 1}, {"gamma", 2}, {"delta", 5}, {"idle", 0}}, counting_key()}; }
+
+std::string order(const Ranking& ranking, std::uint16_t row, std::size_t count = 8) {
+  std::vector<std::uint16_t> ranks(count);
+  ranks.resize(ranking.top(row, ranks));
+  std::string text;
+  for (const std::uint16_t r : ranks) text += (text.empty() ? "" : " ") + ranking.id(r);
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("golden: rows [spec 3.5.3-1]") {
+  CHECK(kPlacementVersion == 1);
+  CHECK(placement_row(counting_key(), tcp_tuple("203.0.113.7:50000", "198.51.100.1:80")) == 44456);
+  CHECK(placement_row(counting_key(), udp_tuple("203.0.113.7:50000", "198.51.100.1:80")) == 64147);
+  CHECK(placement_row(counting_key(), tcp_tuple("[2001:db8::7]:50000", "[2001:db8:1::1]:443")) == 7277);
+  CHECK(placement_row(counting_key(), udp_tuple("192.0.2.1:1", "192.0.2.2:53")) == 24864);
+}
+
+TEST_CASE("golden: logarithms") {
+  static constexpr struct {
+    std::uint64_t h;
+    std::uint32_t log;
+  } kRows[] = {{0, 1073741824},
+               {1, 1073741824},
+               {2, 1056964608},
+               {3, 1047150566},
+               {1u << 31, 553648128},
+               {std::uint64_t{1} << 32, 536870912},
+               {std::uint64_t{1} << 63, 16777216},
+               {~std::uint64_t{0}, 1},
+               {0x123456789abcdef0, 63984631}};
+  for (const auto& row : kRows) {
+    CAPTURE(row.h);
+    CHECK(negative_log2(row.h) == row.log);
+  }
+}
+
+TEST_CASE("golden: the order of servers in a row, for any order of configuration [spec 3.5.3-1]") {
+  Epoch epoch = pool();
+  std::sort(epoch.members.begin(), epoch.members.end(), [](const auto& a, const auto& b) { return a.id < b.id; });
+  do {
+    const Ranking ranking(epoch);
+    CHECK(order(ranking, 44456) == "delta gamma alpha beta");
+    CHECK(order(ranking, 24864) == "delta beta gamma alpha");
+    CHECK(order(ranking, 0) == "delta beta gamma alpha");
+    CHECK(order(ranking, 1) == "gamma delta alpha beta");
+    CHECK(order(ranking, 2) == "delta beta alpha gamma");
+    CHECK(order(ranking, 1000) == "delta alpha gamma beta");
+    CHECK(order(ranking, 65535) == "alpha beta gamma delta");
+  } while (std::next_permutation(epoch.members.begin(), epoch.members.end(),
+                                 [](const auto& a, const auto& b) { return a.id < b.id; }));
+}
+
+TEST_CASE("golden: all rows at once [spec 3.5.3-1]") {
+  const Ranking ranking(pool());
+  Buffer letters;
+  for (std::size_t row = 0; row < kRows; ++row) {
+    std::uint16_t ranks[2];
+    REQUIRE(ranking.top(static_cast<std::uint16_t>(row), ranks) == 2);
+    for (const std::uint16_t r : ranks) letters.push_back(static_cast<std::uint8_t>(ranking.id(r)[0]));
+  }
+  CHECK(siphash(HashKey{}, letters) == 0x49f447dfc6dbe256);
+}
+
+TEST_CASE("load follows the weights") {
+  const Ranking ranking(pool());
+  std::map<std::string, int> count;
+  for (std::size_t row = 0; row < kRows; ++row) ++count[order(ranking, static_cast<std::uint16_t>(row), 1)];
+  CHECK(count["delta"] == 36680);
+  CHECK(count["gamma"] == 14470);
+  CHECK(count["alpha"] == 7192);
+  CHECK(count["beta"] == 7194);
+  CHECK(count.count("idle") == 0);
+}
+
+TEST_CASE("the first ranks do not depend on how many are asked for, or on what was asked before") {
+  Epoch epoch = pool();
+  for (int i = 0; i < 20; ++i) epoch.members.push_back({"server" + std::to_string(i), 3});
+  const Ranking warm(epoch);
+  for (const std::uint16_t row : std::initializer_list<std::uint16_t>{3, 77, 4000}) {
+    const std::string all = order(warm, row, 64);
+    for (std::size_t count = 0; count <= 24; ++count) {
+      const Ranking cold(epoch);
+      const std::string some = order(cold, row, count);
+      CHECK(all.substr(0, some.size()) == some);
+      CHECK(order(warm, row, count) == some);
+    }
+  }
+}
+
+TEST_CASE("a server that leaves moves only what it had") {
+  Epoch epoch = pool();
+  const Ranking before(epoch);
+  std::erase_if(epoch.members, [](const auto& m) { return m.id == "gamma"; });
+  const Ranking after(epoch);
+  for (std::size_t row = 0; row < kRows; row += 7) {
+    const std::string was = order(before, static_cast<std::uint16_t>(row), 1);
+    if (was != "gamma") CHECK(order(after, static_cast<std::uint16_t>(row), 1) == was);
+  }
+}
+
+TEST_CASE("extreme weights neither overflow nor tie") {
+  const Ranking ranking(Epoch{{{"heavy", 0xffffffff}, {"light", 1}}, counting_key()});
+  int light = 0;
+  for (std::size_t row = 0; row < kRows; ++row) light += order(ranking, static_cast<std::uint16_t>(row), 1) == "light";
+  CHECK(light <= 1);
+  const Ranking empty(Epoch{});
+  std::uint16_t rank = 0;
+  CHECK(empty.top(5, {&rank, 1}) == 0);
+}
