@@ -67,6 +67,8 @@ class Holder final : public Daemon {
   void arm_timer();
   void check_fastopen();
   void reload();
+  void end_reload(HolderConfig next, const Result<Done, IoError>& rules);
+  void fail_reload(const std::string& why);
   void keep_fixed_settings(HolderConfig& next) const;
   void stop();
   bool answer(std::string_view command, std::string& members);
@@ -90,6 +92,8 @@ class Holder final : public Daemon {
   std::unique_ptr<runtime::ControlSocket> control_;
   std::optional<engine::HolderEngine> engine_;
   std::optional<HolderDriver> driver_;
+  bool reloading_ = false;
+  bool reload_again_ = false;  // SIGHUP came during a reload
 };
 
 Result<Done, IoError> Holder::open_edges() {
@@ -125,13 +129,14 @@ Result<Done, IoError> Holder::open_sessions() {
 }
 
 Result<Done, IoError> Holder::open_control() {
-  auto control = runtime::ControlSocket::open(loop_, config_.control_socket, [this](std::string_view command, std::string& members) {
-    return answer(command, members);
-  });
+  auto control =
+      runtime::ControlSocket::open(loop_, config_.control_socket,
+                                   [this](std::string_view command, std::string& members) { return answer(command, members); });
   if (!control) return Failure{control.error()};
   control_ = std::move(*control);
   control_->on_subscription([this](bool wanted) {
-    events_.set_line_sink(wanted ? [this](const std::string& line) { control_->publish(line); } : runtime::EventLog::LineSink());
+    events_.set_line_sink(wanted ? [this](const std::string& line) { control_->publish(line); }
+                                 : runtime::EventLog::LineSink());
   });
   return Done{};
 }
@@ -149,7 +154,8 @@ Result<Done, IoError> Holder::load() {
                   runtime::monotonic_now);
   driver_->on_addresses();
   if (!engine_->load(runtime::monotonic_now()))
-    return Failure{IoError{"load the backups from " + config_.state_dir, 0, "the store cannot be read; remove it to begin without backups"}};
+    return Failure{IoError{"load the backups from " + config_.state_dir, 0,
+                           "the store cannot be read; remove it to begin without backups"}};
   driver_->finish(runtime::monotonic_now());
   return Done{};
 }
@@ -210,11 +216,17 @@ void Holder::arm_timer() {
 /// An operator who turns TCP Fast Open on changes what a bypassed SYN does (decision 17).
 void Holder::check_fastopen() {
   const bool now = syn_data_delivered();
-  if (now == syn_data_) return;
+  if (now == syn_data_ || reloading_) return;
   syn_data_ = now;
-  log_info("rules", now ? "net.ipv4.tcp_fastopen delivers SYN data without a cookie: SYN with messages are dropped while the daemon is gone"
-                        : "net.ipv4.tcp_fastopen asks for cookies again");
-  if (auto done = install_rules(config_); !done) log_error("rules", done.error().to_string());
+  log_info(
+      "rules",
+      now ? "net.ipv4.tcp_fastopen delivers SYN data without a cookie: SYN with messages are dropped while the daemon is gone"
+          : "net.ipv4.tcp_fastopen asks for cookies again");
+  auto sets = all_rules(config_, syn_data_);
+  if (!sets) return log_error("rules", sets.error().to_string());
+  rules_->replace_later(std::move(*sets), [](const Result<Done, IoError>& done) {
+    if (!done) log_error("rules", done.error().to_string());
+  });
 }
 
 void Holder::run() {
@@ -244,47 +256,56 @@ void Holder::keep_fixed_settings(HolderConfig& next) const {
     log_warning("reload", "a first UDP service is there; its sessions' ends are followed from the next start on");
 }
 
+/// All or nothing. The rules come first and in another thread: packets go on meanwhile under the old configuration.
 void Holder::reload() {
+  if (reloading_) {
+    reload_again_ = true;
+    return;
+  }
   runtime::notify_reloading();
   config::Problems problems;
   auto next = load_config(config_file_, problems);
-  for (const config::Problem& problem : problems.list) {
-    if (problem.is_warning) {
-      log_warning("config", problem.to_string());
-    } else {
-      log_error("config", problem.to_string());
-    }
-  }
-  std::string trouble;
-  if (!next) {
-    trouble = config_file_ + " has " + std::to_string(problems.errors()) + " problems";
+  for (const config::Problem& problem : problems.list)
+    runtime::log(problem.is_warning ? runtime::LogLevel::warning : runtime::LogLevel::error, "config", problem.to_string());
+  if (!next) return fail_reload(config_file_ + " has " + std::to_string(problems.errors()) + " problems");
+  keep_fixed_settings(*next);
+  auto sets = all_rules(*next, syn_data_);
+  if (!sets) return fail_reload(sets.error().to_string());
+  if (const auto trouble = runtime::configure_log(next->log)) return fail_reload("log: " + *trouble);
+  reloading_ = true;
+  rules_->replace_later(std::move(*sets), [this, next = std::move(*next)](const Result<Done, IoError>& done) mutable {
+    end_reload(std::move(next), done);
+  });
+}
+
+void Holder::end_reload(HolderConfig next, const Result<Done, IoError>& rules) {
+  reloading_ = false;
+  if (rules) {
+    config_ = std::move(next);
+    const TimePoint now = runtime::monotonic_now();
+    engine_->reconfigure(now, config_.options);
+    driver_->finish(now);
+    driver_->on_addresses();
+    arm_timer();
+    log_info("reload", config_file_ + " is in force");
+    runtime::notify_ready("holding backups");
   } else {
-    keep_fixed_settings(*next);
-    if (const auto log_trouble = runtime::configure_log(next->log)) {
-      trouble = "log: " + *log_trouble;
-    } else if (auto done = install_rules(*next); !done) {
-      trouble = done.error().to_string();
-      (void)runtime::configure_log(config_.log);
-    }
+    fail_reload(rules.error().to_string());
   }
-  if (!trouble.empty()) {
-    log_error("reload", trouble + ": the running configuration stays");
-    return runtime::notify_ready("holding backups; the last reload failed");
-  }
-  config_ = std::move(*next);
-  const TimePoint now = runtime::monotonic_now();
-  engine_->reconfigure(now, config_.options);
-  driver_->finish(now);
-  driver_->on_addresses();
-  arm_timer();
-  log_info("reload", config_file_ + " is in force");
-  runtime::notify_ready("holding backups");
+  if (std::exchange(reload_again_, false)) reload();
+}
+
+void Holder::fail_reload(const std::string& why) {
+  (void)runtime::configure_log(config_.log);
+  log_error("reload", why + ": the running configuration stays");
+  runtime::notify_ready("holding backups; the last reload failed");
 }
 
 void Holder::stop() {
   runtime::notify_stopping();
   if (config_.on_stop == config::OnStop::remove) rules_->remove();
-  log_info("stop", config_.on_stop == config::OnStop::remove ? "stopped; rules removed" : "stopped; rules stay and let packets bypass");
+  log_info("stop",
+           config_.on_stop == config::OnStop::remove ? "stopped; rules removed" : "stopped; rules stay and let packets bypass");
   loop_.stop();
 }
 

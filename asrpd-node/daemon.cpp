@@ -62,6 +62,8 @@ class Node final : public Daemon {
   void unwatch();
   void arm_timer();
   void reload();
+  void end_reload(NodeConfig next, const Result<Done, IoError>& rules);
+  void fail_reload(const std::string& why);
   Result<Done, IoError> bring_into_force(const NodeConfig& config);
   void keep_fixed_settings(NodeConfig& next) const;
   void stop();
@@ -84,6 +86,8 @@ class Node final : public Daemon {
   std::unique_ptr<runtime::ControlSocket> control_;
   std::optional<engine::NodeEngine> engine_;
   std::optional<NodeDriver> driver_;
+  bool reloading_ = false;
+  bool reload_again_ = false;  // SIGHUP came during a reload
 };
 
 Result<Done, IoError> Node::open_edges() {
@@ -123,19 +127,19 @@ Result<Done, IoError> Node::open_control() {
 Result<Done, IoError> Node::open() {
   if (auto done = open_control(); !done) return done;
   if (auto done = open_edges(); !done) return done;
-  auto rules = runtime::RuleKeeper::open(loop_, [this] { driver_->feed_marked_flows(); });
+  auto rules = runtime::RuleKeeper::open(loop_, [this] { driver_->remove_untranslated_flows(); });
   if (!rules) return Failure{rules.error()};
   rules_ = std::move(*rules);
+  auto sets = all_rules(config_);
+  if (!sets) return Failure{sets.error()};
+  if (auto done = rules_->replace(std::move(*sets)); !done) return done;
   if (auto done = bring_into_force(config_); !done) return done;
   for (const std::string& problem : forwarding_problems(config_)) log_warning("forwarding", problem);
   return Done{};
 }
 
-/// Rules, sysctls and state file for `config`, and the engine's options. All or nothing: a failure leaves what was.
+/// Sysctls, state file and engine for `config`, whose rules are in place.
 Result<Done, IoError> Node::bring_into_force(const NodeConfig& config) {
-  auto sets = all_rules(config);
-  if (!sets) return Failure{sets.error()};
-  if (auto done = rules_->replace(std::move(*sets)); !done) return done;
   if (auto done = apply_sysctls(config); !done) return done;
   std::string trouble;
   if (!driver_) state_ = load_state(config.state_dir, trouble);
@@ -200,6 +204,7 @@ void Node::arm_timer() {
 
 void Node::run() {
   watch();
+  driver_->remove_untranslated_flows();
   driver_->feed_marked_flows();
   arm_timer();
   log_info("start", "asrpd-node " ASRP_VERSION " serves " + std::to_string(config_.services.size()) + " services, queues " +
@@ -223,37 +228,48 @@ void Node::keep_fixed_settings(NodeConfig& next) const {
   fixed("recovery.unprotected_interval", next.recovery.unprotected_interval, config_.recovery.unprotected_interval);
 }
 
+/// All or nothing. The rules come first and in another thread: packets go on meanwhile under the old configuration.
 void Node::reload() {
+  if (reloading_) {
+    reload_again_ = true;
+    return;
+  }
   runtime::notify_reloading();
   config::Problems problems;
   auto next = load_config(config_file_, problems);
-  for (const config::Problem& problem : problems.list) {
-    if (problem.is_warning) {
-      log_warning("config", problem.to_string());
-    } else {
-      log_error("config", problem.to_string());
-    }
-  }
-  if (!next) {
-    log_error("reload",
-              config_file_ + " has " + std::to_string(problems.errors()) + " problems: the running configuration stays");
-    return runtime::notify_ready("serving; the last reload failed");
-  }
+  for (const config::Problem& problem : problems.list)
+    runtime::log(problem.is_warning ? runtime::LogLevel::warning : runtime::LogLevel::error, "config", problem.to_string());
+  if (!next) return fail_reload(config_file_ + " has " + std::to_string(problems.errors()) + " problems");
   keep_fixed_settings(*next);
-  if (const auto trouble = runtime::configure_log(next->log)) {
-    log_error("reload", "log: " + *trouble + ": the running configuration stays");
-    return runtime::notify_ready("serving; the last reload failed");
-  }
-  if (auto done = bring_into_force(*next); !done) {
-    log_error("reload", done.error().to_string() + ": the running configuration stays");
-    (void)runtime::configure_log(config_.log);
+  auto sets = all_rules(*next);
+  if (!sets) return fail_reload(sets.error().to_string());
+  if (const auto trouble = runtime::configure_log(next->log)) return fail_reload("log: " + *trouble);
+  reloading_ = true;
+  rules_->replace_later(std::move(*sets), [this, next = std::move(*next)](const Result<Done, IoError>& done) mutable {
+    end_reload(std::move(next), done);
+  });
+}
+
+void Node::end_reload(NodeConfig next, const Result<Done, IoError>& rules) {
+  reloading_ = false;
+  if (!rules) {
+    fail_reload(rules.error().to_string());
+  } else if (auto done = bring_into_force(next); !done) {
     if (auto sets = all_rules(config_)) (void)rules_->replace(std::move(*sets));
-    return runtime::notify_ready("serving; the last reload failed");
+    fail_reload(done.error().to_string());
+  } else {
+    config_ = std::move(next);
+    arm_timer();
+    log_info("reload", config_file_ + " is in force");
+    runtime::notify_ready("serving");
   }
-  config_ = std::move(*next);
-  arm_timer();
-  log_info("reload", config_file_ + " is in force");
-  runtime::notify_ready("serving");
+  if (std::exchange(reload_again_, false)) reload();
+}
+
+void Node::fail_reload(const std::string& why) {
+  (void)runtime::configure_log(config_.log);
+  log_error("reload", why + ": the running configuration stays");
+  runtime::notify_ready("serving; the last reload failed");
 }
 
 void Node::stop() {

@@ -69,6 +69,17 @@ void NodeDriver::feed_marked_flows() {
   finish(now);
 }
 
+void NodeDriver::remove_untranslated_flows() {
+  std::vector<Tuple> found;
+  edges_.conntrack.for_each_untranslated([&](const engine::FlowEntry& entry) {
+    const Tuple& tuple = entry.tuples.client_side;
+    for (const engine::Service& service : engine_.options().services)
+      if (service.address == tuple.dst && service.protocol == tuple.protocol) found.push_back(tuple);
+  });
+  for (const Tuple& tuple : found) edges_.conntrack.remove(tuple);
+  statistics_.untranslated += found.size();
+}
+
 void NodeDriver::check_table_fill() {
   const io::Conntrack::Fill fill = edges_.conntrack.fill();
   const std::uint64_t numerator = table_pressure_ ? kEasedNumerator : kFullNumerator;

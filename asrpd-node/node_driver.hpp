@@ -42,6 +42,9 @@ class NodeDriver {
   /// Hands every marked entry of the kernel's table to the engine (decision 7): at the start, then once in
   /// NodeTiming::unprotected_interval.
   void feed_marked_flows();
+  /// Removes entries that a service's packets got while our rules were away: they translate nothing, and would keep the session
+  /// from being recovered. At the start, and when rules were put back.
+  void remove_untranslated_flows();
   /// Watches how full the kernel's table is, and tells the engine when it has to refuse unproven sessions (decision 5).
   void check_table_fill();
   /// Sends what the engine's outbox holds, after an input that was not given by the members above (reconfigure).
@@ -49,7 +52,8 @@ class NodeDriver {
 
   struct Statistics {
     std::uint64_t bursts = 0;
-    std::uint64_t cut_packets = 0;  // the kernel gave a part only: dropped, never sent back (C10)
+    std::uint64_t cut_packets = 0;   // the kernel gave a part only: dropped, never sent back (C10)
+    std::uint64_t untranslated = 0;  // entries removed because they translated nothing
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
 

@@ -78,6 +78,8 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
   lines.push_back({"conntrack.full", table.full, "entries refused: the table is full (ENOMEM)"});
   lines.push_back({"conntrack.failed", table.failed, "entries refused for another reason"});
   lines.push_back({"conntrack.removed", table.removed, "entries removed"});
+  lines.push_back(
+      {"conntrack.untranslated", driver.untranslated, "entries removed that a service had got without a translation"});
   return lines;
 }
 
@@ -86,7 +88,8 @@ std::string status_members(const engine::NodeEngine& engine, const NodeDriver::E
   const io::Conntrack::Fill fill = edges.conntrack.fill();
   char uptime[32];
   std::snprintf(uptime, sizeof uptime, "%.1f", uptime_seconds);
-  std::string out = "\"program\":\"asrpd-node\",\"version\":\"" ASRP_VERSION "\",\"mode\":\"PSV\",\"uptime_s\":" + std::string(uptime);
+  std::string out =
+      "\"program\":\"asrpd-node\",\"version\":\"" ASRP_VERSION "\",\"mode\":\"PSV\",\"uptime_s\":" + std::string(uptime);
   out += ",\"placement_digest\":\"" + placement_digest(engine.options()) + "\"";
   out += ",\"cookie_keys_digest\":\"" + cookie_keys_digest(engine.options()) + "\"";
   std::string services;
@@ -97,7 +100,9 @@ std::string status_members(const engine::NodeEngine& engine, const NodeDriver::E
                 ",\"past_epochs\":" + std::to_string(s.past_epochs.size()) + "}";
   }
   out += ",\"services\":[" + services + "]";
-  const auto gauge = [](const char* name, std::uint64_t value) { return "\"" + std::string(name) + "\":" + std::to_string(value); };
+  const auto gauge = [](const char* name, std::uint64_t value) {
+    return "\"" + std::string(name) + "\":" + std::to_string(value);
+  };
   out += ",\"gauges\":{" + gauge("recoveries", g.recoveries) + "," + gauge("held_packets", g.held_packets) + "," +
          gauge("held_octets", g.held_octets) + "," + gauge("waiting", g.waiting) + "," + gauge("attempts", g.attempts) + "," +
          gauge("holders_gone", g.holders_gone) + "," + gauge("table_entries", fill.count) + "," +

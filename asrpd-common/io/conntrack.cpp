@@ -63,6 +63,7 @@ class KernelConntrack final : public Conntrack {
   void set_mark(const Tuple& client_side, engine::FlowMark mark) override;
   void for_each_marked(const std::function<void(const engine::FlowEntry&)>& visit) override;
   void for_each(const std::function<void(const engine::FlowEntry&)>& visit) override;
+  void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) override;
   Fill fill() const override { return {read_number(count_.get()), read_number(maximum_.get())}; }
   Statistics statistics() const override { return statistics_; }
 
@@ -255,6 +256,12 @@ void KernelConntrack::for_each_marked(const std::function<void(const engine::Flo
 void KernelConntrack::for_each(const std::function<void(const engine::FlowEntry&)>& visit) {
   dump(0, 0, [&](const ConntrackEntry& entry) {
     if (is_translated(entry)) visit(entry_of(entry));
+  });
+}
+
+void KernelConntrack::for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) {
+  dump(0, 0, [&](const ConntrackEntry& entry) {
+    if (!is_translated(entry)) visit(entry_of(entry));
   });
 }
 

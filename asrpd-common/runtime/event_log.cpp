@@ -8,8 +8,9 @@
 namespace asrp::runtime {
 namespace {
 
-bool is_set(const Tuple& tuple) { return tuple != Tuple{}; }
-bool is_set(const IpAddress& address) { return address != IpAddress{}; }
+// Events leave what they do not have at zero; a probe's all-zero tuple of IPv6 says nothing either.
+bool is_set(const IpAddress& address) { return !address.is_unspecified(); }
+bool is_set(const Tuple& tuple) { return is_set(tuple.src.address) || is_set(tuple.dst.address); }
 
 std::string milliseconds(Duration duration) {
   char text[32];
@@ -27,12 +28,12 @@ void add_json(std::string& out, std::string_view key, const std::string& value) 
 }  // namespace
 
 std::string event_text(const engine::Event& event) {
-  std::string text(to_string(event.kind));
-  if (is_set(event.flow)) text += " " + event.flow.to_string();
+  std::string text;
   if (is_set(event.session.client_side)) {
-    text += " " + event.session.client_side.to_string() + " as " + event.session.server_side.to_string();
+    text += event.session.client_side.to_string() + " as " + event.session.server_side.to_string();
   }
-  if (is_set(event.peer)) text += " peer " + event.peer.to_string();
+  if (text.empty() && is_set(event.flow)) text += event.flow.to_string();
+  if (is_set(event.peer)) text += (text.empty() ? "peer " : " peer ") + event.peer.to_string();
   if (!event.detail.empty()) text += " (" + std::string(event.detail) + ")";
   if (event.latency != Duration::zero()) text += " after " + milliseconds(event.latency) + " ms";
   return text;
@@ -55,10 +56,12 @@ std::string event_json(const engine::Event& event, double wall_time) {
   return out + "}";
 }
 
-LogLevel event_level(engine::EventKind kind) {
+LogLevel event_level(const engine::Event& event) {
   using engine::EventKind;
-  switch (kind) {
+  switch (event.kind) {
     case EventKind::recovery_abandoned:
+      // That nobody has the session is an answer, and for UDP the ordinary one; silence is not.
+      return event.detail == "no-session" ? LogLevel::debug : LogLevel::warning;
     case EventKind::holder_gone:
     case EventKind::limit_reached:
       return LogLevel::warning;
@@ -73,7 +76,7 @@ LogLevel event_level(engine::EventKind kind) {
 }
 
 void EventLog::on_event(const engine::Event& event) {
-  const LogLevel level = event_level(event.kind);
+  const LogLevel level = event_level(event);
   if (level >= log_level()) log(level, engine::to_string(event.kind), event_text(event));
   if (line_sink_) line_sink_(event_json(event, wall_clock_seconds()));
 }

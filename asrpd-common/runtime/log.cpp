@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 
 #include <cstdlib>
+#include <mutex>
 
 #include "runtime/clock.hpp"
 
@@ -13,6 +14,7 @@ namespace asrp::runtime {
 namespace {
 
 struct State {
+  std::recursive_mutex mutex;  // the rule keeper's thread logs too
   LogOptions options;
   LogLimiter limiter;
   std::shared_ptr<spdlog::logger> logger;
@@ -81,6 +83,7 @@ LogLimiter::Decision LogLimiter::ask(std::string_view kind, TimePoint now) {
 
 std::optional<std::string> configure_log(const LogOptions& options) {
   State& s = state();
+  const std::lock_guard lock(s.mutex);
   std::shared_ptr<spdlog::logger> logger;
   try {
     if (options.file.empty()) {
@@ -110,6 +113,7 @@ LogLevel log_level() { return state().options.level; }
 void log(LogLevel level, std::string_view kind, std::string_view text) {
   State& s = state();
   if (level < s.options.level) return;
+  const std::lock_guard lock(s.mutex);
   if (level == LogLevel::error) {
     write(level, kind, std::string(text));
     return;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "runtime/log.hpp"
@@ -46,7 +47,8 @@ class Keeper final : public RuleKeeper {
   Result<Done, IoError> replace(std::vector<RuleSet> sets) override {
     const std::lock_guard lock(rules_mutex_);
     if (auto done = install(sets); !done) {
-      if (auto back = install(sets_); !back) log_error("rules", "the former rules cannot be put back: " + back.error().to_string());
+      if (auto back = install(sets_); !back)
+        log_error("rules", "the former rules cannot be put back: " + back.error().to_string());
       return done;
     }
     for (const RuleSet& old : sets_) remove_stale(old, sets);
@@ -54,7 +56,19 @@ class Keeper final : public RuleKeeper {
     return Done{};
   }
 
+  void replace_later(std::vector<RuleSet> sets, std::function<void(Result<Done, IoError>)> done) override {
+    {
+      const std::lock_guard lock(mutex_);
+      change_.emplace(Change{std::move(sets), std::move(done)});
+    }
+    wake_.notify_one();
+  }
+
   void remove() override {
+    {
+      const std::lock_guard lock(mutex_);
+      change_.reset();
+    }
     const std::lock_guard lock(rules_mutex_);
     for (const RuleSet& set : sets_) {
       if (set.chains.empty()) continue;
@@ -66,6 +80,11 @@ class Keeper final : public RuleKeeper {
   [[nodiscard]] std::uint64_t repairs() const override { return repairs_; }
 
  private:
+  struct Change {
+    std::vector<RuleSet> sets;
+    std::function<void(Result<Done, IoError>)> done;
+  };
+
   static void remove_stale(const RuleSet& old, const std::vector<RuleSet>& sets) {
     if (old.chains.empty()) return;
     for (const RuleSet& set : sets)
@@ -83,13 +102,20 @@ class Keeper final : public RuleKeeper {
 
   void work() {
     for (;;) {
+      std::optional<Change> change;
       {
         std::unique_lock lock(mutex_);
-        wake_.wait(lock, [this] { return wanted_ || ending_; });
+        wake_.wait(lock, [this] { return wanted_ || ending_ || change_; });
         if (ending_) return;
-        wanted_ = false;
+        change.swap(change_);
+        if (!change) wanted_ = false;
       }
-      check();
+      if (change) {
+        auto result = replace(std::move(change->sets));
+        loop_.post([result = std::move(result), done = std::move(change->done)] { done(result); });
+      } else {
+        check();
+      }
     }
   }
 
@@ -123,9 +149,10 @@ class Keeper final : public RuleKeeper {
   std::mutex rules_mutex_;  // rules as installed: one change or look at a time
   std::vector<RuleSet> sets_;
   std::atomic<std::uint64_t> repairs_{0};
-  std::mutex mutex_;  // wanted_ and ending_
+  std::mutex mutex_;  // wanted_, change_ and ending_
   std::condition_variable wake_;
   bool wanted_ = false;
+  std::optional<Change> change_;
   bool ending_ = false;
   std::thread thread_;  // last: starts when all above is there
 };
