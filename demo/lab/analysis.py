@@ -52,6 +52,8 @@ class Analysis:
         self._service = plan.service(family)
         self._server_side: dict[tuple[str, int, str, int, int], Session] = {}
         kept = list(records)
+        # A mapping that a holder refused is nobody's; its NC has the cookie of the NS.
+        self._refused = {r.packet.message.cookie for r in kept if r.packet.message is not None and r.packet.message.type == "NC"}
         for record in kept:
             self._learn(record)
         for record in kept:
@@ -116,7 +118,7 @@ class Analysis:
         self.messages[packet.message.type] += 1
         self.carriages[str(packet.carriage)] += 1
         session = _session_of(packet.message)
-        if session is not None and packet.message.st2 is not None:
+        if session is not None and packet.message.st2 is not None and packet.message.cookie not in self._refused:
             st2 = packet.message.st2
             self._server_side[st2.src, st2.sport, st2.dst, st2.dport, packet.message.protocol] = session
 

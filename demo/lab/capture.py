@@ -6,11 +6,13 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import struct
 import subprocess
 from dataclasses import dataclass
 from typing import IO, Iterator, Optional
 
+from lab import plan
 from lab.packet import Packet, parse
 from lab.topology import Topology
 from lab.waiting import wait_for
@@ -49,7 +51,7 @@ class Capture:
     def start(self) -> None:
         for name, space in (("edge", self.topology.edge), ("core", self.topology.core)):
             argv = ["tcpdump", "-i", "any", "-y", "LINUX_SLL2", "-n", "-B", "65536", "-s", str(self._snapshot), "-Z", "root",
-                    "--nano", "-w", self.paths[name], self._expression]
+                    "--nano", "--immediate-mode", "-U", "-w", self.paths[name], self._expression]
             log = open(self.paths[name] + ".log", "w", encoding="utf-8")
             self._processes[name] = space.start(*argv, stdout=log, stderr=log, text=True)
             log.close()
@@ -57,7 +59,9 @@ class Capture:
             wait_for(f"tcpdump on {name}", lambda name=name: "listening on" in self._log(name))
 
     def stop(self) -> None:
-        """Ends both and reads how many packets they missed."""
+        """Ends both when they have written all that was sent before, and reads how many packets they missed."""
+        for name in self._processes:
+            self._flush(name)
         for process in self._processes.values():
             process.send_signal(signal.SIGINT)
         for name, process in self._processes.items():
@@ -65,6 +69,23 @@ class Capture:
             match = re.search(r"(\d+) packets? dropped by kernel", self._log(name))
             self.dropped += int(match.group(1)) if match else 0
         self._processes.clear()
+
+    def _flush(self, name: str) -> None:
+        """Waits until a datagram that is sent now, to the discard port of a neighbour, is in the file."""
+        token = os.urandom(16)
+        space, neighbour = (
+            (self.topology.edge, plan.client(1, 4)) if name == "edge" else (self.topology.core, plan.server(1, 4)))
+        with space.entered():
+            sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with sender:
+            sender.sendto(token, (neighbour, 9))
+
+        def written() -> bool:
+            with open(self.paths[name], "rb") as file:
+                file.seek(max(0, os.path.getsize(self.paths[name]) - 65536))
+                return token in file.read()
+
+        wait_for(f"the capture at {name} to be complete", written, limit=60)
 
     def _log(self, name: str) -> str:
         with open(self.paths[name] + ".log", encoding="utf-8") as file:
