@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "config/reader.hpp"
+
 #include <doctest/doctest.h>
 
-#include "config/reader.hpp"
 #include "config/writer.hpp"
 
 using namespace asrp;
@@ -32,7 +33,8 @@ TEST_CASE("the nearest known name is guessed, but not a far one") {
 
 TEST_CASE("wrong types are told in words, and the default stays") {
   Problems problems;
-  const auto root = parse_toml("a = 1\nb = \"x\"\nc = [1]\nd = 1.5\ne = 2026-01-01\nf = {x = 1}\ng = true\n", "f.toml", problems);
+  const auto root =
+      parse_toml("a = 1\nb = \"x\"\nc = [1]\nd = 1.5\ne = 2026-01-01\nf = {x = 1}\ng = true\n", "f.toml", problems);
   REQUIRE(root);
   Reader reader(*root, "", "f.toml", problems);
   std::string text = "default";

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-holder/holder_driver.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "asrp/packet/packet_view.hpp"
+#include "asrp/packet/surgery.hpp"
+#include "asrp/wire/decode.hpp"
+#include "driver/twins.hpp"
+#include "io/testing/memory_edges.hpp"
+
+using namespace asrp;
+using namespace asrp::test;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr std::uint16_t kInbound = 200;
+constexpr std::uint16_t kOutbound = 201;
+constexpr std::uint32_t kOwnMark = 0x80000000;
+constexpr std::uint32_t kDoneMark = 0x04000000;
+
+const TuplePair kSession{tcp_tuple("203.0.113.5:4000", "198.51.100.1:80"), tcp_tuple("10.0.9.9:5000", "10.0.0.1:8080")};
+
+engine::HolderOptions options() {
+  engine::HolderOptions o;
+  o.nodes = {{address("192.0.2.0"), 24}};
+  o.services = {{Protocol::tcp, 8080, engine::Push::automatic, seconds(300)},
+                {Protocol::udp, 53, engine::Push::always, seconds(300)}};
+  return o;
+}
+
+struct Bench {
+  Bench() {
+    addresses.addresses = {address("10.0.0.1")};
+    driver.on_addresses();
+    REQUIRE(engine.load(now));
+  }
+  Buffer with_ns(const Tuple& tuple) const {
+    const Buffer syn = tcp(tuple).syn().build();
+    const Buffer message = ns(kSession).cookie(7).node("192.0.2.10").build();
+    Buffer out;
+    REQUIRE(packet::insert_inline(*packet::PacketView::parse(syn), packet::Marker{}, message, 1500, out).has_value());
+    return out;
+  }
+
+  TimePoint now{seconds(1000)};
+  io::testing::Order order;
+  io::testing::MemoryPacketQueue queue{order};
+  io::testing::MemoryPacketSender sender{order};
+  io::testing::MemoryMessageSocket messages;
+  MemorySessions sessions;
+  MemoryAddresses addresses;
+  MemoryStore store;
+  FixedPaths paths;
+  SeededRandom random{1};
+  HolderEvents events;
+  engine::HolderEngine engine{options(), store, sessions, paths, random, events};
+  holder::HolderDriver driver{
+      engine, {queue, sender, messages, sessions, addresses}, {kInbound, kOwnMark, kDoneMark}, [this] { return now; }};
+};
+
+}  // namespace
+
+TEST_CASE("an inbound SYN is stored, stripped, and marked as looked at") {
+  Bench b;
+  b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
+  b.driver.on_readable();
+  const auto verdicts = b.queue.take_verdicts();
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].verdict == io::Verdict::accept);
+  CHECK(verdicts[0].replacement == tcp(kSession.server_side).syn().build());
+  CHECK(verdicts[0].mark == kOwnMark);
+  CHECK(b.engine.gauges().backups == 1);
+  CHECK(b.store.commits > 0);
+}
+
+TEST_CASE("an inbound packet with a foreign option passes as it is, marked, so that the rule for a dead daemon spares it") {
+  Bench b;
+  b.queue.deliver(kInbound, tcp(kSession.server_side).options("fd04ffff").data(10).build(), 0x1);
+  b.driver.on_readable();
+  const auto verdicts = b.queue.take_verdicts();
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].verdict == io::Verdict::accept);
+  CHECK(verdicts[0].replacement.empty());
+  CHECK(verdicts[0].mark == (kOwnMark | 0x1));
+}
+
+TEST_CASE("the first response gets its PS; a UDP flow is then off the queue, a SYN/ACK is not marked") {
+  Bench b;
+  b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
+  b.driver.on_readable();
+  b.queue.take_verdicts();
+  b.queue.deliver(kOutbound, tcp(kSession.server_side.reversed()).syn_ack().build());
+  b.driver.on_readable();
+  const auto answers = b.queue.take_verdicts();
+  REQUIRE(answers.size() == 1);
+  CHECK(!answers[0].replacement.empty());
+  CHECK(answers[0].mark == 0);
+
+  b.queue.deliver(kOutbound, udp("10.0.0.1:53", "203.0.113.5:4000").payload("x").build(), 0x2);
+  b.driver.on_readable();
+  const auto datagrams = b.queue.take_verdicts();
+  REQUIRE(datagrams.size() == 1);
+  CHECK(datagrams[0].mark == (kDoneMark | 0x2));
+}
+
+TEST_CASE("a QS is answered through the raw sender, with the daemon's mark") {
+  Bench b;
+  b.messages.deliver(endpoint("192.0.2.10:40000"), endpoint("10.0.0.1:51200"), qs(kSession.client_side).cookie(9).build());
+  b.driver.on_readable();
+  const auto sent = b.sender.take_sent();
+  REQUIRE(sent.size() == 1);
+  CHECK(sent[0].mark == kOwnMark);
+  const auto view = packet::PacketView::parse(sent[0].packet);
+  REQUIRE(view);
+  CHECK(wire::decode(view->payload())->message.type == wire::MsgType::RX);
+}
+
+TEST_CASE("a cut packet is let through as it is (C10): the holder must not cost the host a packet") {
+  Bench b;
+  Buffer part = b.with_ns(kSession.server_side);
+  b.queue.deliver(kInbound, part, 0, part.size() + 1);
+  b.driver.on_readable();
+  const auto verdicts = b.queue.take_verdicts();
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].verdict == io::Verdict::accept);
+  CHECK(verdicts[0].replacement.empty());
+  CHECK(b.driver.statistics().cut_packets == 1);
+}
+
+TEST_CASE("a notice of a session's end leads to a look-up, and without a socket to the release") {
+  Bench b;
+  b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
+  b.driver.on_readable();
+  b.sessions.known.known[kSession.server_side] = engine::LocalState::live;
+  b.now += seconds(2);
+  b.driver.on_timer();
+  REQUIRE(b.engine.gauges().backups == 1);
+  b.sessions.known.known.clear();
+  b.sessions.ended = {kSession.server_side};
+  b.driver.on_notices();
+  for (int i = 0; i < 10 && b.engine.gauges().backups > 0; ++i) {
+    b.now += seconds(10);
+    b.driver.on_timer();
+  }
+  CHECK(b.engine.gauges().backups == 0);
+  CHECK(b.driver.statistics().notices == 1);
+}
+
+TEST_CASE("lost notices make the engine look at every backup") {
+  Bench b;
+  b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
+  b.driver.on_readable();
+  b.sessions.known.known[kSession.server_side] = engine::LocalState::live;
+  b.now += seconds(2);
+  b.driver.on_timer();
+  b.sessions.known.known.clear();
+  b.sessions.lost = true;
+  b.driver.on_notices();
+  for (int i = 0; i < 10 && b.engine.gauges().backups > 0; ++i) {
+    b.now += seconds(10);
+    b.driver.on_timer();
+  }
+  CHECK(b.engine.gauges().backups == 0);
+  CHECK(b.driver.statistics().notices_lost == 1);
+}

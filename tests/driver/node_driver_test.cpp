@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-node/node_driver.hpp"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+
+#include "asrp/packet/packet_view.hpp"
+#include "asrp/wire/decode.hpp"
+#include "driver/twins.hpp"
+#include "io/testing/memory_edges.hpp"
+
+using namespace asrp;
+using namespace asrp::test;
+using engine::FlowMark;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+namespace {
+
+constexpr std::uint16_t kFirst = 100;
+constexpr std::uint16_t kStray = 101;
+constexpr std::uint16_t kKnown = 102;
+constexpr std::uint32_t kAdmitted = 0x08000000;
+constexpr std::uint32_t kFlowMark = 0x40000000;
+constexpr std::uint32_t kOwnMark = 0x80000000;
+
+struct Bench {
+  Bench() { driver.on_timer(); }
+
+  TimePoint now{seconds(1000)};
+  io::testing::Order order;
+  io::testing::MemoryPacketQueue queue{order};
+  io::testing::MemoryPacketSender sender{order};
+  io::testing::MemoryMessageSocket messages;
+  MemoryConntrack conntrack;
+  FakePaths paths;
+  FakeRandom random;
+  EventLog events;
+  engine::NodeEngine engine{basic_options(), conntrack, paths, random, events};
+  node::NodeDriver driver{
+      engine, {queue, sender, messages, conntrack}, {kFirst, kAdmitted, kFlowMark, kOwnMark}, [this] { return now; }};
+};
+
+const Tuple kClient = tcp_tuple("203.0.113.5:4000", "198.51.100.1:80");
+
+}  // namespace
+
+TEST_CASE("a SYN is let go on with its NS, marked as admitted, after its session is there") {
+  Bench b;
+  b.sender.take_sent();  // the first probes
+  const auto id = b.queue.deliver(kFirst, tcp(kClient).syn().build());
+  b.driver.on_readable();
+  const auto verdicts = b.queue.take_verdicts();
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].id == id);
+  CHECK(verdicts[0].verdict == io::Verdict::accept);
+  CHECK(!verdicts[0].replacement.empty());
+  CHECK(verdicts[0].mark == kAdmitted);
+  CHECK(b.conntrack.table.entry(kClient) != nullptr);
+  CHECK(b.queue.unanswered() == 0);
+}
+
+TEST_CASE("a mark that a packet came with stays") {
+  Bench b;
+  b.queue.deliver(kFirst, tcp(kClient).syn().build(), 0x5);
+  b.driver.on_readable();
+  const auto verdicts = b.queue.take_verdicts();
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].mark == (kAdmitted | 0x5));
+}
+
+TEST_CASE("a burst is one round: all sent packets before all verdicts, one table call for all sessions") {
+  Bench b;
+  b.sender.take_sent();
+  const int batches = b.conntrack.table.batches;
+  for (int i = 0; i < 10; ++i) {
+    const std::string port = std::to_string(5000 + i);
+    b.queue.deliver(kFirst, tcp("203.0.113.5:" + port, "198.51.100.1:80").syn().build());
+    b.queue.deliver(kStray, tcp("203.0.113.6:" + port, "198.51.100.1:80").push().data(10).build());  // each asks two servers
+  }
+  b.driver.on_readable();
+  const auto sent = b.sender.take_sent();
+  const auto verdicts = b.queue.take_verdicts();
+  CHECK(verdicts.size() == 20);
+  CHECK(sent.size() == 20);
+  CHECK(b.conntrack.table.batches == batches + 1);
+  std::uint64_t last_sent = 0;
+  std::uint64_t first_verdict = UINT64_MAX;
+  for (const auto& s : sent) {
+    last_sent = std::max(last_sent, s.order);
+    CHECK(s.mark == kOwnMark);
+  }
+  for (const auto& v : verdicts) first_verdict = std::min(first_verdict, v.order);
+  CHECK(last_sent < first_verdict);
+}
+
+TEST_CASE("a recovery: the original is dropped, QS goes out, RS comes in, the held copy is sent as the flow's") {
+  Bench b;
+  b.sender.take_sent();
+  const auto id = b.queue.deliver(kStray, tcp(kClient).push().data(100).build());
+  b.driver.on_readable();
+  const auto verdicts = b.queue.take_verdicts();
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].id == id);
+  CHECK(verdicts[0].verdict == io::Verdict::drop);
+  const auto queries = b.sender.take_sent();
+  REQUIRE(queries.size() == 2);
+  const auto asked = packet::PacketView::parse(queries[0].packet);
+  REQUIRE(asked);
+  const wire::Message query = wire::decode(asked->payload())->message;
+
+  const Endpoint server{asked->tuple().dst.address, 8080};
+  const TuplePair session{kClient, {kClient.src, server, Protocol::tcp}};
+  b.messages.deliver({server.address, asked->tuple().src.port}, {asked->tuple().src.address, kDefaultPort},
+                     rs(session).cookie(query.cookie.value).build());
+  b.now += milliseconds(1);
+  b.driver.on_readable();
+  if (b.sender.take_sent().empty()) {  // the other candidate may stand before this one in the list
+    b.now += milliseconds(200);
+    b.driver.on_timer();
+  }
+  CHECK(b.conntrack.table.entry(kClient) != nullptr);
+  CHECK(b.queue.unanswered() == 0);
+}
+
+TEST_CASE("a packet that the kernel gave in part is dropped and never sent back (C10)") {
+  Bench b;
+  Buffer part = tcp(kClient).syn().build();
+  b.queue.deliver(kFirst, part, 0, part.size() + 1000);
+  b.driver.on_readable();
+  const auto verdicts = b.queue.take_verdicts();
+  REQUIRE(verdicts.size() == 1);
+  CHECK(verdicts[0].verdict == io::Verdict::drop);
+  CHECK(b.driver.statistics().cut_packets == 1);
+  CHECK(b.conntrack.table.entries.empty());
+}
+
+TEST_CASE("each packet gets exactly one verdict, whatever it is (C11)") {
+  Bench b;
+  std::size_t delivered = 0;
+  std::uint64_t state = 1;
+  for (int round = 0; round < 200; ++round) {
+    for (const std::uint16_t queue : {kFirst, kStray, kKnown}) {
+      Buffer packet = round % 3 == 0 ? tcp("203.0.113.9:" + std::to_string(1000 + round), "198.51.100.1:80").data(20).build()
+                                     : tcp(kClient).syn().data(static_cast<std::size_t>(round)).build();
+      if (round % 2 == 0) {  // some octet is another
+        state = state * 6364136223846793005u + 1442695040888963407u;
+        packet[(state >> 33) % packet.size()] ^= static_cast<std::uint8_t>(state >> 20);
+      }
+      if (round % 7 == 0) packet.resize(packet.size() / 2);
+      b.queue.deliver(queue, std::move(packet));
+      ++delivered;
+    }
+    b.driver.on_readable();
+    b.now += milliseconds(7);
+    b.driver.on_timer();
+  }
+  CHECK(b.queue.take_verdicts().size() == delivered);
+  CHECK(b.queue.unanswered() == 0);
+  CHECK(b.queue.statistics().verdict_errors == 0);
+}
+
+TEST_CASE("marked entries are handed to the engine: a new daemon goes on with NS of waiting sessions") {
+  Bench b;
+  b.sender.take_sent();
+  const TuplePair session{kClient, tcp_tuple("203.0.113.5:4000", "10.0.0.1:8080")};
+  b.conntrack.table.add(session, FlowMark::waiting);
+  b.driver.feed_marked_flows();
+  CHECK(b.engine.gauges().waiting == 1);
+  b.now += milliseconds(500);
+  b.driver.on_timer();
+  bool repeated = false;
+  for (const auto& sent : b.sender.take_sent()) {
+    const auto view = packet::PacketView::parse(sent.packet);
+    repeated = repeated || (view && view->is_udp() && wire::decode(view->payload())->message.type == wire::MsgType::NS);
+  }
+  CHECK(repeated);
+}
+
+TEST_CASE("entries of a service that translate nothing are removed, others stay") {
+  Bench b;
+  const Tuple foreign = tcp_tuple("203.0.113.5:4000", "198.51.100.99:80");
+  b.conntrack.untranslated = {{{kClient, kClient}, FlowMark::none, false}, {{foreign, foreign}, FlowMark::none, false}};
+  b.driver.remove_untranslated_flows();
+  REQUIRE(b.conntrack.untranslated.size() == 1);
+  CHECK(b.conntrack.untranslated[0].tuples.client_side == foreign);
+  CHECK(b.driver.statistics().untranslated == 1);
+}
+
+TEST_CASE("a nearly full table refuses unproven sessions until it has eased (decision 5)") {
+  Bench b;
+  const auto created = [&](int port) {
+    b.queue.deliver(kFirst, tcp("203.0.113.7:" + std::to_string(port), "198.51.100.1:80").syn().build());
+    b.driver.on_readable();
+    b.queue.take_verdicts();
+    return b.conntrack.table.entry(tcp_tuple("203.0.113.7:" + std::to_string(port), "198.51.100.1:80")) != nullptr;
+  };
+  CHECK(created(1));
+  b.conntrack.now = {940, 1000};
+  b.driver.check_table_fill();
+  CHECK(!created(2));
+  b.conntrack.now = {880, 1000};  // between the two marks: as it was
+  b.driver.check_table_fill();
+  CHECK(!created(3));
+  b.conntrack.now = {870, 1000};
+  b.driver.check_table_fill();
+  CHECK(created(4));
+}

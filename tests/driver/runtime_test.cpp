@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "runtime/clock.hpp"
+#include "runtime/control_socket.hpp"
+#include "runtime/event_log.hpp"
+#include "runtime/event_loop.hpp"
+#include "runtime/log.hpp"
+#include "runtime/privileges.hpp"
+#include "support/builders.hpp"
+
+using namespace asrp;
+using namespace asrp::runtime;
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+TEST_CASE("log: each kind has its own limit, and what was left out is told") {
+  LogLimiter limiter;
+  TimePoint now{seconds(5)};
+  for (unsigned i = 0; i < LogLimiter::kBurst; ++i) CHECK(limiter.ask("a", now).pass);
+  for (int i = 0; i < 7; ++i) CHECK(!limiter.ask("a", now).pass);
+  CHECK(limiter.ask("b", now).pass);
+  now += LogLimiter::kInterval;
+  const auto decision = limiter.ask("a", now);
+  CHECK(decision.pass);
+  CHECK(decision.left_out == 7);
+  CHECK(limiter.ask("a", now).left_out == 0);
+}
+
+TEST_CASE("log: JSON text cannot be broken out of") {
+  std::string every;
+  for (int c = 1; c < 256; ++c) every += static_cast<char>(c);
+  const auto parsed = nlohmann::json::parse(json_quoted(every), nullptr, false);
+  REQUIRE(parsed.is_string());
+  CHECK(parsed.get<std::string>().substr(0, 127) == every.substr(0, 127));
+}
+
+TEST_CASE("events: text and JSON tell what there is, and nothing else") {
+  const TuplePair session{test::tcp_tuple("203.0.113.5:4000", "198.51.100.1:80"),
+                          test::tcp_tuple("203.0.113.5:4000", "10.0.0.1:80")};
+  const engine::Event restored{.at = TimePoint{},
+                               .kind = engine::EventKind::session_restored,
+                               .flow = session.client_side,
+                               .session = session,
+                               .peer = test::address("10.0.0.1"),
+                               .latency = std::chrono::microseconds(1200),
+                               .detail = "RS"};
+  CHECK(event_text(restored) ==
+        "tcp 203.0.113.5:4000>198.51.100.1:80 as tcp 203.0.113.5:4000>10.0.0.1:80 peer 10.0.0.1 (RS) after 1.200 ms");
+  const auto json = nlohmann::json::parse(event_json(restored, 12.5));
+  CHECK(json["time"] == 12.5);
+  CHECK(json["kind"] == "session_restored");
+  CHECK(json["session"]["server_side"] == "tcp 203.0.113.5:4000>10.0.0.1:80");
+  CHECK(json["latency_ms"] == 1.2);
+  CHECK(json["detail"] == "RS");
+
+  const engine::Event gone{.at = TimePoint{}, .kind = engine::EventKind::holder_gone, .peer = test::address("2001:db8::1")};
+  CHECK(event_text(gone) == "peer 2001:db8::1");
+  const auto short_json = nlohmann::json::parse(event_json(gone, 1));
+  CHECK(short_json.size() == 3);
+  CHECK(event_level(gone) == LogLevel::warning);
+}
+
+TEST_CASE("privileges: one message names what is missing and what to do") {
+  CHECK(capability_advice("asrpd-node", true, true).find("CAP_NET_ADMIN and CAP_NET_RAW: ") != std::string::npos);
+  CHECK(capability_advice("asrpd-node", false, true).find("lacks CAP_NET_RAW: ") != std::string::npos);
+}
+
+TEST_CASE("random: numbers differ, whatever the sizes asked for") {
+  SystemRandom random;
+  Buffer a(16), b(16), large(4000);
+  random.fill(a);
+  random.fill(b);
+  CHECK(a != b);
+  random.fill(large);
+  CHECK(large != Buffer(4000));
+  for (int i = 0; i < 1000; ++i) random.u32();
+}
+
+TEST_CASE("loop: readable descriptors, timers, posts from other threads") {
+  EventLoop loop;
+  int ends[2];
+  REQUIRE(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0);
+  int reads = 0;
+  bool timed = false;
+  bool posted = false;
+  loop.watch(ends[0], [&] {  // reads one octet at a time: what is left must call again
+    char c;
+    if (read(ends[0], &c, 1) == 1) ++reads;
+    if (reads == 3)
+      loop.set_timer(monotonic_now() + milliseconds(1), [&] {
+        timed = true;
+        std::thread([&] {
+          loop.post([&] {
+            posted = true;
+            loop.stop();
+          });
+        }).join();
+      });
+  });
+  REQUIRE(write(ends[1], "abc", 3) == 3);
+  loop.run();
+  CHECK(reads == 3);
+  CHECK(timed);
+  CHECK(posted);
+  loop.unwatch(ends[0]);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+namespace {
+
+struct Folder {
+  Folder() {
+    std::string name = (std::filesystem::temp_directory_path() / "asrp-ctl-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string path;
+};
+
+int connect_to(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  REQUIRE(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  return fd;
+}
+
+void say(int fd, const std::string& text) { REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size())); }
+
+/// Everything up to the end of the connection.
+std::string read_all(int fd) {
+  std::string out;
+  char chunk[65536];
+  for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) > 0;) out.append(chunk, static_cast<std::size_t>(n));
+  return out;
+}
+
+bool answer(std::string_view command, std::string& members) {
+  if (command != "hello") return false;
+  members = "\"world\":1";
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("control socket: answers, refuses, survives garbage; mode 0660; a second instance is turned away") {
+  const Folder folder;
+  const std::string path = folder.path + "/made/x.sock";
+  EventLoop loop;
+  auto control = ControlSocket::open(loop, path, answer);
+  REQUIRE(control);
+  struct stat status {};
+  REQUIRE(stat(path.c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0660);
+  const auto second = ControlSocket::open(loop, path, answer);
+  CHECK(!second);
+  CHECK(second.error().to_string().find("another instance is running") != std::string::npos);
+
+  const int fd = connect_to(path);
+  say(fd, "{\"command\":\"hello\"}\n{\"command\":\"bye\"}\nnonsense\n[]\n{\"command\":7}\n{\"comm");
+  say(fd, "and\":\"hello\"}\n");
+  shutdown(fd, SHUT_WR);
+  const int flood = connect_to(path);
+  say(flood, std::string(20000, 'x'));  // a line without end
+  shutdown(flood, SHUT_WR);
+  std::thread client([&] {
+    const std::string got = read_all(fd);
+    const std::string refused = "{\"ok\":false,\"error\":\"a request is one line with a JSON object that has a command\"}\n";
+    CHECK(got == "{\"ok\":true,\"world\":1}\n{\"ok\":false,\"error\":\"no command \\\"bye\\\" here\"}\n" + refused + refused +
+                     refused + "{\"ok\":true,\"world\":1}\n");
+    CHECK(read_all(flood).empty());
+    loop.post([&] { loop.stop(); });
+  });
+  loop.run();
+  client.join();
+  close(fd);
+  close(flood);
+}
+
+TEST_CASE("control socket: a slow reader of events loses lines and is told how many") {
+  const Folder folder;
+  const std::string path = folder.path + "/x.sock";
+  EventLoop loop;
+  auto control = ControlSocket::open(loop, path, answer);
+  REQUIRE(control);
+  std::uint64_t published = 0;
+  bool wanted = false;
+  (*control)->on_subscription([&](bool now) {
+    wanted = now;
+    if (!now) return loop.stop();
+    // Far more than a client may have waiting, in one burst: nothing is written before the loop comes round.
+    const std::string line(1000, 'e');
+    for (int i = 0; i < 10000; ++i, ++published) (*control)->publish(line);
+    loop.every(milliseconds(1), [&, line] {
+      (*control)->publish(line);
+      ++published;
+    });
+  });
+  const int fd = connect_to(path);
+  say(fd, "{\"command\":\"events\"}\n");
+  std::uint64_t lines = 0;
+  std::uint64_t lost = 0;
+  std::thread client([&] {
+    std::string text;
+    char chunk[65536];
+    for (ssize_t n; lost == 0 && (n = read(fd, chunk, sizeof chunk)) > 0;) {
+      text.append(chunk, static_cast<std::size_t>(n));
+      for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1)) {
+        if (text[0] == 'e') ++lines;
+        if (text.rfind("{\"lost\":", 0) == 0) lost = std::stoull(text.substr(8));
+      }
+    }
+    close(fd);
+  });
+  loop.run();
+  client.join();
+  CHECK(!wanted);
+  CHECK(lost > 0);
+  CHECK(lines > 0);
+  CHECK(lines + lost <= published);
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-node/state.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "asrpd-node/status.hpp"
+
+using namespace asrp;
+using node::State;
+
+namespace {
+
+struct Pool {
+  std::vector<policy::EpochMember> servers;
+  std::string key = "000102030405060708090a0b0c0d0e0f";
+};
+
+node::NodeConfig config_of(const Pool& pool) {
+  std::string text =
+      "[node]\nlocal_ips = [\"10.0.1.1\"]\n[keys]\nplacement_key = \"" + pool.key +
+      "\"\ncookie_keys = [{ key = \"101112131415161718191a1b1c1d1e1f\", use = \"sign\" }]\n[[pools]]\nname = \"web\"\n";
+  for (std::size_t i = 0; i < pool.servers.size(); ++i) {
+    text += "[[pools.servers]]\nid = \"" + pool.servers[i].id + "\"\naddress = \"10.0.2." + std::to_string(i + 1) +
+            ":80\"\nweight = " + std::to_string(pool.servers[i].weight) + "\n";
+  }
+  text += "[[services]]\nname = \"web\"\naddress = \"192.0.2.1:80\"\nprotocol = \"tcp\"\npool = \"web\"\n";
+  config::Problems problems;
+  auto config = node::parse_config(text, "s", problems);
+  for (const auto& problem : problems.list) MESSAGE(problem.to_string());
+  REQUIRE(config);
+  return *config;
+}
+
+using Members = std::vector<policy::EpochMember>;
+
+/// A folder that ends with the test.
+struct Folder {
+  Folder() : path(std::filesystem::temp_directory_path() / "asrp-state-XXXXXX") {
+    std::string name = path.string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    path = name;
+  }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::filesystem::path path;
+};
+
+}  // namespace
+
+TEST_CASE("join, leave, weight and key each begin an epoch; the former one is the newest past epoch (decision 11)") {
+  const State first = node::next_state({}, config_of({{{"s1", 1}, {"s2", 1}}}));
+  REQUIRE(first.size() == 1);
+  CHECK(first[0].past.empty());
+  CHECK(node::next_state(first, config_of({{{"s1", 1}, {"s2", 1}}})) == first);
+
+  const State joined = node::next_state(first, config_of({{{"s1", 1}, {"s2", 1}, {"s3", 1}}}));
+  REQUIRE(joined[0].past.size() == 1);
+  CHECK(joined[0].past[0].members == Members{{"s1", 1}, {"s2", 1}});
+
+  const State weighted = node::next_state(joined, config_of({{{"s1", 5}, {"s2", 1}, {"s3", 1}}}));
+  REQUIRE(weighted[0].past.size() == 2);
+  CHECK(weighted[0].past[0].members == Members{{"s1", 1}, {"s2", 1}, {"s3", 1}});
+
+  const State rekeyed =
+      node::next_state(weighted, config_of({{{"s1", 5}, {"s2", 1}, {"s3", 1}}, "202122232425262728292a2b2c2d2e2f"}));
+  REQUIRE(rekeyed[0].past.size() == 3);
+  CHECK(to_hex(rekeyed[0].past[0].key) == "000102030405060708090a0b0c0d0e0f");
+
+  const State left = node::next_state(rekeyed, config_of({{{"s1", 5}, {"s2", 1}}, "202122232425262728292a2b2c2d2e2f"}));
+  CHECK(left[0].past.size() == 4);
+}
+
+TEST_CASE("the order of servers in the file is no change") {
+  const State first = node::next_state({}, config_of({{{"s1", 1}, {"s2", 2}}}));
+  const State again = node::next_state(first, config_of({{{"s2", 2}, {"s1", 1}}}));
+  CHECK(again[0].past.empty());
+}
+
+TEST_CASE("a pool that comes back is no past epoch of itself, and none is kept twice") {
+  const auto a = config_of({{{"s1", 1}, {"s2", 1}}});
+  const auto b = config_of({{{"s1", 1}, {"s2", 1}, {"s3", 1}}});
+  State state = node::next_state({}, a);
+  for (int i = 0; i < 5; ++i) {
+    state = node::next_state(state, b);
+    CHECK(state[0].past.size() == 1);
+    state = node::next_state(state, a);
+    CHECK(state[0].past.size() == 1);
+  }
+}
+
+TEST_CASE("an epoch goes when none of its servers is configured any more") {
+  State state = node::next_state({}, config_of({{{"s1", 1}}}));
+  state = node::next_state(state, config_of({{{"s1", 1}, {"s2", 1}}}));
+  CHECK(state[0].past.size() == 1);
+  state = node::next_state(state, config_of({{{"s2", 1}}}));
+  REQUIRE(state[0].past.size() == 1);
+  CHECK(state[0].past[0].members == Members{{"s1", 1}, {"s2", 1}});
+  state = node::next_state(state, config_of({{{"s3", 1}}}));
+  CHECK(state[0].past.empty());
+}
+
+TEST_CASE("the bound cuts the oldest") {
+  State state;
+  for (std::uint32_t weight = 1; weight < 100; ++weight) state = node::next_state(state, config_of({{{"s1", weight}}}));
+  REQUIRE(state[0].past.size() == node::kMaxPastEpochs);
+  CHECK(state[0].past.front().members[0].weight == 98);
+}
+
+TEST_CASE("the state survives the file, which others cannot read") {
+  const Folder folder;
+  State state = node::next_state({}, config_of({{{"s1", 1}}}));
+  state = node::next_state(state, config_of({{{"s1", 1}, {"s2", 3}}}));
+  const std::string directory = (folder.path / "made").string();
+  REQUIRE(node::save_state(directory, state));
+  std::string trouble;
+  CHECK(node::load_state(directory, trouble) == state);
+  CHECK(trouble.empty());
+  struct stat status {};
+  REQUIRE(stat((directory + "/epochs.json").c_str(), &status) == 0);
+  CHECK((status.st_mode & 0777) == 0600);
+}
+
+TEST_CASE("a damaged file is put aside, with a word, and is not fatal") {
+  const Folder folder;
+  for (const char* text :
+       {"", "{", "[]", "{\"version\":2,\"pools\":[]}", "{\"version\":1,\"pools\":[{\"pool\":7}]}",
+        "{\"version\":1,\"pools\":[{\"pool\":\"x\",\"current\":{\"key\":\"00\",\"members\":[]},\"past\":[]}]}"}) {
+    std::ofstream(folder.path / "epochs.json") << text;
+    std::string trouble;
+    CHECK(node::load_state(folder.path.string(), trouble).empty());
+    CHECK(trouble.find("is damaged") != std::string::npos);
+    CHECK(!std::filesystem::exists(folder.path / "epochs.json"));
+    CHECK(std::filesystem::exists(folder.path / "epochs.json.unreadable"));
+  }
+  std::string trouble;
+  CHECK(node::load_state(folder.path.string(), trouble).empty());
+  CHECK(trouble.empty());
+}
+
+TEST_CASE("digests agree where nodes agree, and only there (decision 28)") {
+  const auto options = [](const Pool& pool) { return node::to_options(config_of(pool), {}); };
+  const auto base = options({{{"s1", 1}, {"s2", 1}}});
+  CHECK(node::placement_digest(base).size() == 16);
+  CHECK(node::placement_digest(base) == node::placement_digest(options({{{"s2", 1}, {"s1", 1}}})));
+  CHECK(node::placement_digest(base) != node::placement_digest(options({{{"s1", 1}, {"s2", 2}}})));
+  CHECK(node::placement_digest(base) !=
+        node::placement_digest(options({{{"s1", 1}, {"s2", 1}}, "202122232425262728292a2b2c2d2e2f"})));
+  auto other = base;
+  other.cookie_keys.accept.push_back(HashKey{1});
+  CHECK(node::placement_digest(base) == node::placement_digest(other));
+  CHECK(node::cookie_keys_digest(base) != node::cookie_keys_digest(other));
+  auto swapped = other;
+  std::swap(swapped.cookie_keys.sign, swapped.cookie_keys.accept[0]);
+  CHECK(node::cookie_keys_digest(swapped) == node::cookie_keys_digest(other));
+}

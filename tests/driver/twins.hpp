@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// Twins of the edges that asrpd-common/io/testing does not have: the session table, the host's sessions and addresses.
+#pragma once
+
+#include <vector>
+
+#include "io/conntrack.hpp"
+#include "io/local_sessions.hpp"
+#include "support/holder_twins.hpp"
+#include "support/node_fakes.hpp"
+
+namespace asrp::test {
+
+class MemoryConntrack final : public io::Conntrack {
+ public:
+  void install(std::span<const engine::Flow> flows, std::span<engine::InstallResult> results) override {
+    table.install(flows, results);
+  }
+  std::optional<engine::FlowEntry> find(const Tuple& tuple) override { return table.find(tuple); }
+  void remove(const Tuple& client_side) override {
+    table.remove(client_side);
+    std::erase_if(untranslated, [&](const engine::FlowEntry& e) { return e.tuples.client_side == client_side; });
+  }
+  void set_mark(const Tuple& client_side, engine::FlowMark mark) override { table.set_mark(client_side, mark); }
+  void for_each_marked(const std::function<void(const engine::FlowEntry&)>& visit) override {
+    for (const engine::FlowEntry& entry : table.entries)
+      if (entry.mark != engine::FlowMark::none) visit(entry);
+  }
+  void for_each(const std::function<void(const engine::FlowEntry&)>& visit) override {
+    for (const engine::FlowEntry& entry : table.entries) visit(entry);
+  }
+  void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) override {
+    for (const engine::FlowEntry& entry : untranslated) visit(entry);
+  }
+  [[nodiscard]] Fill fill() const override { return now; }
+  [[nodiscard]] Statistics statistics() const override { return {}; }
+
+  FakeFlowTable table;
+  std::vector<engine::FlowEntry> untranslated;
+  Fill now;
+};
+
+class MemorySessions final : public io::HostSessions {
+ public:
+  void look_up(std::span<const Tuple> sessions, std::span<engine::LocalState> states) override {
+    known.look_up(sessions, states);
+  }
+  [[nodiscard]] std::span<const int> descriptors() const override { return {}; }
+  Notices drain() override {
+    told_ = std::exchange(ended, {});
+    return {told_, std::exchange(lost, false)};
+  }
+
+  FakeSessions known;
+  std::vector<Tuple> ended;
+  bool lost = false;
+
+ private:
+  std::vector<Tuple> told_;
+};
+
+class MemoryAddresses final : public io::LocalAddresses {
+ public:
+  [[nodiscard]] int descriptor() const override { return -1; }
+  std::span<const IpAddress> refresh() override { return addresses; }
+  std::vector<IpAddress> addresses;
+};
+
+}  // namespace asrp::test
