@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Command lines of the programs, without root: help, versions, exit statuses, checks of configurations, asrpctl's output."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests/config"
+DAEMONS = {"node": os.environ["ASRPD_NODE"], "holder": os.environ["ASRPD_HOLDER"]}
+CTL = os.environ["ASRPCTL"]
+LIMIT = 30
+
+
+def run(*argv: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+class Daemons(unittest.TestCase):
+    def test_help_has_an_example_and_ends_well(self) -> None:
+        for program in [*DAEMONS.values(), CTL]:
+            done = run(program, "--help")
+            self.assertEqual(done.returncode, 0)
+            self.assertIn("Example:", done.stdout)
+            self.assertEqual(done.stderr, "")
+
+    def test_version(self) -> None:
+        for program in [*DAEMONS.values(), CTL]:
+            done = run(program, "--version")
+            self.assertEqual(done.returncode, 0)
+            self.assertRegex(done.stdout, rf"^{os.path.basename(program)} \d+\.\d+\.\d+\n$")
+
+    def test_wrong_usage_is_2(self) -> None:
+        for program in DAEMONS.values():
+            for argv in (["--no-such"], ["stray"], ["--config"]):
+                self.assertEqual(run(program, *argv).returncode, 2, argv)
+        for argv in ([], ["--no-such"], ["nothing"], ["counters", "--no-such"]):
+            self.assertEqual(run(CTL, *argv).returncode, 2, argv)
+
+    def test_check_config(self) -> None:
+        """Every fixture: the same problems as the readers say, exit status 1 on errors and 0 else."""
+        os.chmod(FIXTURES / "placement.key", 0o600)
+        seen = set()
+        for file in sorted(FIXTURES.glob("*.toml")):
+            kind, program = re.match(r"(good|bad|warn)\.(node|holder)-", file.name).groups()
+            done = run(DAEMONS[program], "--check-config", "--config", str(file))
+            self.assertEqual(done.returncode, 1 if kind == "bad" else 0, file.name)
+            expected = re.findall(r"^# expect: (.*?)\r?$", file.read_text(encoding="utf-8-sig"), re.M)
+            self.assertEqual(len(done.stderr.splitlines()), len(expected), f"{file.name}: {done.stderr}")
+            for each in expected:
+                self.assertIn(each, done.stderr, file.name)
+            for line in done.stderr.splitlines():
+                self.assertRegex(line, rf"^{re.escape(str(file))}:\d+:[^ ]*: ")
+            seen.add((kind, program))
+        self.assertGreaterEqual(len(seen), 6)
+
+    def test_a_bad_configuration_does_not_start(self) -> None:
+        for program in DAEMONS:
+            file = next(FIXTURES.glob(f"bad.{program}-*.toml"))
+            done = run(DAEMONS[program], "--config", str(file))
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(str(file), done.stderr)
+
+    def test_print_config_reads_back_the_same(self) -> None:
+        os.chmod(FIXTURES / "placement.key", 0o600)
+        for file in sorted(FIXTURES.glob("good.*.toml")):
+            program = DAEMONS["node" if ".node-" in file.name else "holder"]
+            printed = run(program, "--print-config", "--config", str(file))
+            self.assertEqual(printed.returncode, 0)
+            with tempfile.TemporaryDirectory() as folder:
+                copy = pathlib.Path(folder) / "copy.toml"
+                copy.write_text(printed.stdout, encoding="utf-8")
+                key = pathlib.Path(folder) / "placement.key"
+                key.write_bytes((FIXTURES / "placement.key").read_bytes())
+                key.chmod(0o600)
+                again = run(program, "--print-config", "--config", str(copy))
+            self.assertEqual(again.stdout, printed.stdout, file.name)
+            self.assertNotEqual(again.stdout, "")
+
+    def test_a_file_that_cannot_be_read(self) -> None:
+        for program in DAEMONS.values():
+            done = run(program, "--check-config", "--config", "/nonexistent.toml")
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, "/nonexistent.toml:0:: cannot be read: No such file or directory\n")
+
+    @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/usr/sbin/capsh"), "needs root and capsh")
+    def test_missing_capabilities_are_named_in_one_line(self) -> None:
+        for program, path in DAEMONS.items():
+            file = FIXTURES / f"good.{program}-small.toml"
+            for lost, named in (("cap_net_raw", "CAP_NET_RAW"), ("cap_net_admin", "CAP_NET_ADMIN"),
+                                ("cap_net_raw,cap_net_admin", "CAP_NET_ADMIN and CAP_NET_RAW")):
+                done = run("/usr/sbin/capsh", f"--drop={lost}", "--", "-c", f"{path} --config {file}")
+                self.assertEqual(done.returncode, 1)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertIn(f"lacks {named}: ", done.stderr)
+
+
+class FakeDaemon:
+    """Answers one line per request from a table; anything else is refused."""
+
+    def __init__(self, path: str, answers: dict[str, list[str]]) -> None:
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(path)
+        self._listener.listen()
+        self._answers = answers
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            with client, client.makefile("rw", encoding="utf-8") as stream:
+                for line in stream:
+                    lines = self._answers.get(json.loads(line)["command"], ['{"ok":false,"error":"no such thing"}'])
+                    stream.write("".join(each + "\n" for each in lines))
+                    stream.flush()
+                    if len(lines) > 1:
+                        break
+
+    def close(self) -> None:
+        self._listener.close()
+
+
+COUNTERS = ('{"ok":true,"counters":{"b.two":2,"a.zero":0,"a.large":18446744073709551615},'
+            '"help":{"b.two":"second","a.zero":"nothing","a.large":"most"}}')
+STATUS = '{"ok":true,"program":"asrpd-node","version":"9","gauges":{"waiting":3},"services":[{"name":"web","servers":2}]}'
+
+
+class Control(unittest.TestCase):
+    def setUp(self) -> None:
+        self._folder = tempfile.TemporaryDirectory()
+        self.path = self._folder.name + "/ctl.sock"
+        self._daemon = FakeDaemon(self.path, {"counters": [COUNTERS], "status": [STATUS],
+                                              "events": ['{"ok":true}', '{"kind":"x"}', '{"lost":4}']})
+
+    def tearDown(self) -> None:
+        self._daemon.close()
+        self._folder.cleanup()
+
+    def ctl(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        return run(CTL, "--socket", self.path, *argv)
+
+    def test_counters_for_people_sorted_with_help(self) -> None:
+        done = self.ctl("counters")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stdout, "a.large  18446744073709551615  most\nb.two" + " " * 23 + "2  second\n")
+        self.assertIn("a.zero", self.ctl("counters", "--all").stdout)
+
+    def test_counters_json(self) -> None:
+        done = self.ctl("counters", "--json")
+        self.assertEqual(json.loads(done.stdout), {"b.two": 2, "a.zero": 0, "a.large": 18446744073709551615})
+
+    def test_socket_may_stand_behind_the_command(self) -> None:
+        self.assertEqual(run(CTL, "counters", "--socket", self.path).returncode, 0)
+
+    def test_watch_repeats_until_it_is_stopped(self) -> None:
+        watching = subprocess.Popen([CTL, "--socket", self.path, "counters", "--watch", "--json"], stdout=subprocess.PIPE, text=True)
+        assert watching.stdout is not None
+        lines = [watching.stdout.readline() for _ in range(2)]
+        watching.send_signal(signal.SIGINT)
+        watching.wait(LIMIT)
+        watching.stdout.close()
+        self.assertEqual(lines[0], lines[1])
+        self.assertEqual(json.loads(lines[0])["b.two"], 2)
+
+    def test_status(self) -> None:
+        self.assertEqual(json.loads(self.ctl("status", "--json").stdout)["gauges"]["waiting"], 3)
+        text = self.ctl("status").stdout
+        self.assertRegex(text, r"(?m)^program +asrpd-node$")
+        self.assertRegex(text, r"(?m)^waiting +3$")
+        self.assertIn("service web: servers 2", text)
+
+    def test_events_are_passed_on_and_the_end_is_a_failure(self) -> None:
+        done = self.ctl("events")
+        self.assertEqual(done.stdout, '{"kind":"x"}\n{"lost":4}\n')
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("closed the connection", done.stderr)
+
+    def test_no_daemon(self) -> None:
+        done = run(CTL, "--socket", self.path + ".none", "counters")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("is the daemon running", done.stderr)
+        dead = self._folder.name + "/dead.sock"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(dead)
+        listener.close()
+        self.assertIn("the daemon is not running", run(CTL, "--socket", dead, "counters").stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
