@@ -65,17 +65,20 @@ class Analysis:
         """Sessions that had begun and not ended at `moment`."""
         return {s for s, time in self.opened.items() if time < moment and self.closed.get(s, moment + 1) > moment}
 
-    def moves(self, moment: float) -> list[Move]:
-        """Pairs of session and node that are new after `moment`, for the sessions that lived then."""
+    def moves(self, moment: float, emptied: Iterable[int] = (), gone: float = 0.0) -> list[Move]:
+        """Pairs of session and node that are new after `moment`, for the sessions that lived then. What nodes that lost their table
+        then, the `emptied`, had carried until they were `gone` does not count."""
         found = []
         live = self.live_at(moment)
         for (session, node), passage in self.passages.items():
-            if session not in live or not passage.forwards or passage.forwards[0] < moment:
+            begin = gone if node in emptied else 0.0
+            forwards = [time for time in passage.forwards if time >= begin]
+            if session not in live or not forwards or forwards[0] < moment:
                 continue
-            first = passage.forwards[0]
-            arrivals = [time for time in passage.arrivals if moment <= time <= first]
+            first = forwards[0]
+            arrivals = [time for time in passage.arrivals if max(moment, begin) <= time <= first]
             latency = (first - arrivals[0]) * 1000 if arrivals else 0.0
-            found.append(Move(session, node, latency, any(time <= first for time in passage.restored)))
+            found.append(Move(session, node, latency, any(begin <= time <= first for time in passage.restored)))
         return found
 
     def rebuilt(self, moment: float, settled: float) -> tuple[set[Session], set[Session], list[float]]:

@@ -91,8 +91,6 @@ class Topology:
                 family=family,
             )
         self.nodes[number] = node
-        if self.shape.paths == "lasthop" and self._routed["core"]:
-            self._last_hop_route(number)
         return node
 
     def _join(self, router: Namespace, name: str, link: str, other: Namespace, device: str, role: str, number: int) -> None:
@@ -119,7 +117,6 @@ class Topology:
             if side not in ("both", name):
                 continue
             router = self.edge if name == "edge" else self.core
-            first = not self._routed[name]
             lines = []
             for family in FAMILIES:
                 base, group = _GROUP[family], _GROUP[family]
@@ -133,9 +130,9 @@ class Topology:
                     lines.append(f"route replace {target} nhid {group}")
             router.ip(*lines)
             self._routed[name] = chosen
-            if first and name == "core" and self.shape.paths == "lasthop":
+            if name == "core" and self.shape.paths == "lasthop":
                 for number in self.nodes:
-                    self._last_hop_route(number)
+                    self._last_hop_route(number, number in chosen)
 
     def _remember_last_hop(self) -> None:
         """Core sends a flow's answers to the node that brought its last request, while that node's link is up."""
@@ -148,10 +145,15 @@ class Topology:
             _restore(self.core, family, lines)
             self.core.ip(*[f"rule add fwmark {n} lookup {1000 + n} pref {1000 + n}" for n in range(1, 32)], family=family)
 
-    def _last_hop_route(self, number: int) -> None:
+    def _last_hop_route(self, number: int, used: bool) -> None:
+        """A node that is not in the routes gets no answers either."""
+        table = str(1000 + number)
         for family in FAMILIES:
+            if not used:
+                self.core.run("ip", f"-{family}", "route", "flush", "table", table, check=False)
+                continue
             address = plan.link("down", number, family)[1]
-            self.core.ip(f"route replace default via {address} dev node{number} table {1000 + number}", family=family)
+            self.core.ip(f"route replace default via {address} dev node{number} table {table}", family=family)
 
     # --- loss -------------------------------------------------------------------------------------------------------
 

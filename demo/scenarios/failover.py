@@ -54,7 +54,7 @@ class Failover:
             lab.end(self.show)
             self.work.tally(result)
             judge(lab, result, Analysis(lab.capture.all_records(), self.options.family), self.event,
-                  self.settled if self.options.flush_all else 0.0)
+                  self.victims, self.settled)
             result.duration_s = round(time.monotonic() - started, 1)
         return result
 
@@ -76,6 +76,7 @@ class Failover:
             self.show.dead[number] = "killed"
         self.event = time.time()
         lab.topology.kill_nodes(self.victims)
+        self.settled = time.time()
         lab.balancer.join(self.joining.server, self.joining.weight)
         names = " and ".join(f"node{n} ({carried[n]} sessions)" for n in self.victims)
         self.show.say(f"{names} killed, and server{self.joining.server} joins the pool")

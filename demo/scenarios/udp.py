@@ -60,7 +60,7 @@ class Udp:
             reports = [flow.report() for flow in self.flows]
             lab.end(self.show)
             self._tally(result, reports)
-            judge(lab, result, Analysis(lab.capture.all_records(), self.options.family), event)
+            judge(lab, result, Analysis(lab.capture.all_records(), self.options.family), event, [self.victim], self.gone)
             result.duration_s = round(time.monotonic() - started, 1)
         return result
 
@@ -99,6 +99,7 @@ class Udp:
             lab.topology.block_messages()
         event = time.time()
         lab.topology.kill_nodes([self.victim])
+        self.gone = time.time()
         lab.balancer.join(5, 2)
         self.show.say(f"node{self.victim} ({carried[self.victim]} sessions) killed, and server5 joins the pool")
         return event

@@ -4,6 +4,8 @@ that shows enough sessions moved, each restored by a message."""
 
 from __future__ import annotations
 
+from typing import Iterable
+
 from lab.analysis import Analysis, percentile
 from lab.checks import all_checks
 from scenarios.base import Lab, Result
@@ -11,14 +13,15 @@ from scenarios.base import Lab, Result
 LEAST_MOVED = 0.3
 
 
-def judge(lab: Lab, result: Result, analysis: Analysis, moment: float, settled: float = 0.0) -> None:
-    """Completes `result` for an event at `moment`. With `settled` the event was the loss of all tables, over at that time: then
-    sessions that go on count as moved."""
+def judge(lab: Lab, result: Result, analysis: Analysis, moment: float, emptied: Iterable[int] = (),
+          settled: float = 0.0) -> None:
+    """Completes `result` for an event from `moment` to `settled`, in which the nodes `emptied` lost their tables. If all nodes did,
+    and none died, sessions that go on count as moved."""
     options = lab.options
-    if settled:
+    if settled and not emptied:
         moved, restored, latencies = analysis.rebuilt(moment, settled)
     else:
-        moves = analysis.moves(moment)
+        moves = analysis.moves(moment, emptied, settled)
         moved, restored = {m.session for m in moves}, {m.session for m in moves if m.restored}
         latencies = [m.latency_ms for m in moves]
         if not options.kernel_nat and not options.control:
