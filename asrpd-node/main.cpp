@@ -64,7 +64,8 @@ int main(int argc, char** argv) {
   auto* config_option = app.add_option("--config", arguments.config, "configuration file")->capture_default_str();
   app.add_flag("--check-config", arguments.check_config, "report every problem of the configuration, then exit");
   app.add_flag("--print-config", arguments.print_config, "print the effective configuration, keys included, then exit");
-  app.add_flag("--remove-rules", arguments.remove_rules, "remove the rules that outlive the daemon, put sysctls back, then exit");
+  app.add_flag("--remove-rules", arguments.remove_rules,
+               "remove the rules that outlive the daemon, put sysctls back, then exit");
   app.set_version_flag("--version", "asrpd-node " ASRP_VERSION);
   try {
     app.parse(argc, argv);

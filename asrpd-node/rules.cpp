@@ -74,8 +74,7 @@ class Builder {
 
   void add_strays(const ServiceConfig& service) {
     const Service& s = service.settings;
-    if (s.protocol == Protocol::tcp)
-      once(texts_.raw_prerouting, to_endpoint(s.protocol, s.address) + "--syn " + first_);
+    if (s.protocol == Protocol::tcp) once(texts_.raw_prerouting, to_endpoint(s.protocol, s.address) + "--syn " + first_);
     // Not only NEW and INVALID: an entry without translation, made while our rules were away, must not leak either.
     once(texts_.prerouting, to_endpoint(s.protocol, s.address) + "-m conntrack ! --ctstate DNAT " + stray_);
     for_each_backend(service, [&](const std::string& match) {
@@ -136,8 +135,8 @@ class Builder {
     for (const std::string& filter : filters) {
       const auto bytecode = io::compile_bytecode(filter);
       if (!bytecode) return Failure{bytecode.error()};
-      texts_.prerouting.push_back("-p " + protocol + " -m conntrack --ctstate INVALID -m bpf --bytecode \"" + *bytecode + "\" " +
-                                  stray_);
+      texts_.prerouting.push_back("-p " + protocol + " -m conntrack --ctstate INVALID -m bpf --bytecode \"" + *bytecode +
+                                  "\" " + stray_);
     }
     return Done{};
   }
@@ -183,8 +182,8 @@ Result<io::RuleSet, io::IoError> node_rules(const NodeConfig& config, Family fam
   if (!config.has_family(family)) return io::RuleSet{family, {}};
   auto texts = Builder(config, family).build();
   if (!texts) return Failure{texts.error()};
-  std::vector<std::string>* const sources[] = {&texts->raw_prerouting, &texts->raw_output, &texts->prerouting, &texts->forward,
-                                               &texts->output,         &texts->postrouting};
+  std::vector<std::string>* const sources[] = {&texts->raw_prerouting, &texts->raw_output, &texts->prerouting,
+                                               &texts->forward,        &texts->output,     &texts->postrouting};
   for (std::size_t i = 0; i < std::size(sources); ++i) rules.chains[i].rules = std::move(*sources[i]);
   return rules;
 }

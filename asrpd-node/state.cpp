@@ -29,9 +29,8 @@ PoolState next_pool(const PoolState* before, const PoolConfig& pool, policy::Epo
   PoolState out{pool.name, std::move(current), {}};
   if (before == nullptr) return out;
   const auto keep = [&](const policy::Epoch& epoch) {
-    const bool known = is_same(epoch, out.current) || std::any_of(out.past.begin(), out.past.end(), [&](const policy::Epoch& p) {
-                         return is_same(epoch, p);
-                       });
+    const bool known = is_same(epoch, out.current) ||
+                       std::any_of(out.past.begin(), out.past.end(), [&](const policy::Epoch& p) { return is_same(epoch, p); });
     if (!known && has_configured_server(epoch, pool) && out.past.size() < kMaxPastEpochs) out.past.push_back(epoch);
   };
   keep(before->current);

@@ -25,7 +25,8 @@ Result<json, IoError> read_saved(const std::string& file) {
   const auto text = runtime::read_file(file);
   if (!text) return Failure{text.error()};
   json saved = text->has_value() ? json::parse(**text, nullptr, false) : json::object();
-  if (!saved.is_object()) return Failure{IoError{"read " + file, 0, "it is damaged; remove it: the values before the first start are lost"}};
+  if (!saved.is_object())
+    return Failure{IoError{"read " + file, 0, "it is damaged; remove it: the values before the first start are lost"}};
   return saved;
 }
 
@@ -58,9 +59,10 @@ Result<Done, IoError> apply_sysctls(const NodeConfig& config) {
   for (const Sysctl& sysctl : changes) {
     const auto before = runtime::read_sysctl(sysctl.name);
     if (const auto error = runtime::write_sysctl(sysctl.name, sysctl.value))
-      return Failure{IoError{"set " + sysctl.name + " (" + *error + ")", 0, "/proc/sys must be writable (ProtectKernelTunables=no)"}};
-    runtime::log_info("sysctl", "set " + sysctl.name + " = " + std::to_string(sysctl.value) + ", was " +
-                                    std::to_string(before.value_or(0)));
+      return Failure{
+          IoError{"set " + sysctl.name + " (" + *error + ")", 0, "/proc/sys must be writable (ProtectKernelTunables=no)"}};
+    runtime::log_info(
+        "sysctl", "set " + sysctl.name + " = " + std::to_string(sysctl.value) + ", was " + std::to_string(before.value_or(0)));
   }
   return Done{};
 }

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: BSD-3-Clause
 #include "asrpd-node/node_driver.hpp"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-or-later
+// SPDX-License-Identifier: BSD-3-Clause
 // Twins of the edges that asrpd-common/io/testing does not have: the session table, the host's sessions and addresses.
 #pragma once
 

@@ -76,8 +76,7 @@ std::string status_text(const std::string& answer) {
   for (const auto& [key, value] : parsed.items())
     if (key != "ok" && !value.is_structured()) out += padded_right(key, 20) + plain(value) + "\n";
   const json gauges = parsed.value("gauges", json::object());
-  for (const auto& [key, value] : gauges.items())
-    out += padded_right(key, 20) + plain(value) + "\n";
+  for (const auto& [key, value] : gauges.items()) out += padded_right(key, 20) + plain(value) + "\n";
   const json services = parsed.value("services", json::array());
   for (const json& service : services) {
     out += "service " + plain(service.value("name", json())) + ":";
