@@ -54,6 +54,18 @@ TEST_CASE("a datagram without checksum may leave its OCS unused, one with a chec
   CHECK(locate(view_of(datagram().payload("ping").surplus(options).build()), Marker{}).status == LocateStatus::bad_ocs);
 }
 
+TEST_CASE("a message beside an unsafe option or a fragment is not taken, one beside a safe option is") {
+  const auto status = [](const char* options) {
+    return locate(view_of(datagram().payload("ping").options(options).build()), Marker{}).status;
+  };
+  CHECK(status("bf04abcd 7f064153abcd") == LocateStatus::found);
+  CHECK(status("7f064153abcd bf04abcd") == LocateStatus::found);
+  CHECK(status("c004abcd 7f064153abcd") == LocateStatus::none);
+  CHECK(status("7f064153abcd c004abcd") == LocateStatus::bad_option);
+  CHECK(status("7f064153abcd 030a0000000000000000") == LocateStatus::bad_option);
+  CHECK(status("0404abcd 7f064153abcd") == LocateStatus::found);
+}
+
 TEST_CASE("every change of one octet in the surplus area is seen") {
   const Buffer packet = datagram().payload("ping!").options("7f1441530005000000100011a1b2c3d400000000").build();
   const std::size_t begin = packet.size() - view_of(packet).surplus().size();

@@ -92,6 +92,13 @@ TEST_CASE("areas that are left alone") {
   CHECK(surplus_after_insert(datagram(), kHello) == "no_data");
 }
 
+TEST_CASE("kinds up to 191 are safe to stand beside, those from 192 on are not") {
+  CHECK(surplus_after_insert(datagram().payload("ping").options("bf04abcd"), kHello).substr(4) ==
+        "bf04abcd7f144153" + to_hex(kHello));
+  CHECK(surplus_after_insert(datagram().payload("ping").options("c004abcd"), kHello) == "protected_segment");
+  CHECK(surplus_after_insert(datagram().payload("ping").options("fe04abcd"), kHello) == "protected_segment");
+}
+
 TEST_CASE("an area that holds nothing else vanishes with the message") {
   CHECK(surplus_after_strip(datagram().payload("ping!").options("7f064153abcd")).empty());
   CHECK(surplus_after_strip(datagram().payload("ping!").options("7f064153abcd0000")).empty());
