@@ -18,6 +18,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools" / "scapy"))
 import asrp  # noqa: E402
 import carriage  # noqa: E402
+import edit  # noqa: E402
 
 SKIPPED = 77
 BAD_STATUS = "ip.checksum.status == 0 || tcp.checksum.status == 0 || udp.checksum.status == 0"
@@ -40,8 +41,8 @@ def again(form, original, message):
     packet = carriage.parse(original)
     try:
         if form == "strip":
-            return carriage.strip(packet, carriage.locate(packet), len(message)).hex()
-        function = carriage.insert_inline if form == "inline" else carriage.make_separate
+            return edit.strip(packet, carriage.locate(packet), len(message)).hex()
+        function = edit.insert_inline if form == "inline" else edit.make_separate
         return function(packet, message, mtu=1500).hex()
     except asrp.Invalid as invalid:
         return invalid.reason

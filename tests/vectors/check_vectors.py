@@ -10,6 +10,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent.parent / "tools" / "scapy"))
 import asrp  # noqa: E402
 import carriage  # noqa: E402
+import edit  # noqa: E402
 
 failures = []
 
@@ -73,13 +74,13 @@ def check_packet(row):
         return
     check(row, "message", located.room[: message.length].hex(), row["message"])
     check(row, "separate", carriage.is_separate(packet, message.length), row["separate"])
-    check(row, "stripped", carriage.strip(packet, located, message.length).hex(), row["stripped"])
+    check(row, "stripped", edit.strip(packet, located, message.length).hex(), row["stripped"])
 
 
 def check_surgery(row):
     packet = carriage.parse(bytes.fromhex(row["hex"]))
     message = bytes.fromhex(row["message"])
-    for form, function in (("inline", carriage.insert_inline), ("separate", carriage.make_separate)):
+    for form, function in (("inline", edit.insert_inline), ("separate", edit.make_separate)):
         result, error = attempt(function, packet, message, marker_of(row), row["mtu"])
         check(row, form + " error", error, row.get(form + "_error"))
         check(row, form, result and result.hex(), row.get(form))
