@@ -18,6 +18,7 @@ import formatting  # noqa: E402
 import headers  # noqa: E402
 import layering  # noqa: E402
 import links  # noqa: E402
+import manual  # noqa: E402
 import mirror  # noqa: E402
 import spdx  # noqa: E402
 import tree  # noqa: E402
@@ -105,6 +106,16 @@ class Checks(unittest.TestCase):
         self.finds(links, "README.md", "see [b](docs/c.md)\n")
         self.finds(links, "README.md", "see [b](docs/b.md#other)\n")
         self.finds(links, "README.md", "see [b](docs/b.md#some-heading) and [w](https://example.org/)\n", 0)
+
+    def test_manual(self):
+        for page, source in manual.PAGES.items():
+            self.write(f"docs/man/{page}", ".B \\-\\-config FILE\n")
+            self.write(source, 'app.add_option("--config", file);\n')
+        self.write("docs/man/asrpd.toml.5", ".TP\n.B port\nText.\n")
+        self.finds(manual, "packaging/examples/node.toml", "[node]\nport = 1\n# base = 2  # text\n")
+        self.finds(manual, "packaging/examples/node.toml", "[node]\n# port = 1\n", 0)
+        self.write("asrpd-node/main.cpp", 'app.add_flag("--other", other);\n')
+        self.assertEqual(len(manual.problems(self.root)), 1)
 
     def test_wording(self):
         self.finds(wording, "libasrp/a.cpp", "// TO" + "DO: later\n")
