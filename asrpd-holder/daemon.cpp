@@ -161,6 +161,14 @@ Result<Done, IoError> Holder::load() {
 }
 
 Result<Done, IoError> Holder::open() {
+  // First: a signal that comes during the start is answered after it.
+  loop_.on_signals({SIGHUP, SIGTERM, SIGINT}, [this](int number) {
+    if (number == SIGHUP) {
+      reload();
+    } else {
+      stop();
+    }
+  });
   if (auto done = open_control(); !done) return done;
   if (auto done = open_edges(); !done) return done;
   if (auto done = open_sessions(); !done) return done;
@@ -185,13 +193,6 @@ void Holder::watch() {
   loop_.watch(addresses_->descriptor(), then_arm(&HolderDriver::on_addresses));
   loop_.every(kSysctlInterval, [this] { check_fastopen(); });
   if (const auto interval = runtime::watchdog_interval()) loop_.every(*interval, [] { runtime::notify_watchdog(); });
-  loop_.on_signals({SIGHUP, SIGTERM, SIGINT}, [this](int number) {
-    if (number == SIGHUP) {
-      reload();
-    } else {
-      stop();
-    }
-  });
 }
 
 void Holder::unwatch() {

@@ -125,6 +125,17 @@ Result<Done, IoError> Node::open_control() {
 }
 
 Result<Done, IoError> Node::open() {
+  // First: a signal that comes during the start is answered after it.
+  loop_.on_signals({SIGHUP, SIGTERM, SIGINT}, [this](int number) {
+    if (number == SIGHUP) {
+      reload();
+    } else {
+      stop();
+    }
+  });
+  if (config_.has_family(Family::v6) && !std::filesystem::exists("/proc/sys/net/ipv6"))
+    return Failure{
+        IoError{"serve IPv6 addresses", 0, "this kernel runs without IPv6; remove the IPv6 services, or start it with IPv6"}};
   if (auto done = open_control(); !done) return done;
   if (auto done = open_edges(); !done) return done;
   auto rules = runtime::RuleKeeper::open(loop_, [this] { driver_->remove_untranslated_flows(); });
@@ -177,13 +188,6 @@ void Node::watch() {
   });
   loop_.every(kFillInterval, [this] { driver_->check_table_fill(); });
   if (const auto interval = runtime::watchdog_interval()) loop_.every(*interval, [] { runtime::notify_watchdog(); });
-  loop_.on_signals({SIGHUP, SIGTERM, SIGINT}, [this](int number) {
-    if (number == SIGHUP) {
-      reload();
-    } else {
-      stop();
-    }
-  });
 }
 
 void Node::unwatch() {
