@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
 #include "asrpd-node/config.hpp"
 
@@ -222,4 +223,23 @@ TEST_CASE("the examples of the package are good") {
     CHECK(read);
     CHECK(problems.list.empty());
   }
+}
+
+TEST_CASE("the manual has every key and every table") {
+  const std::string manual = text_of(ASRP_SOURCE_DIR "/docs/man/asrpd.toml.5");
+  config::Problems problems;
+  const auto node_config = node::load_config((kFixtures / "good.node-full.toml").string(), problems);
+  const auto holder_config = holder::load_config((kFixtures / "good.holder-full.toml").string(), problems);
+  REQUIRE(node_config);
+  REQUIRE(holder_config);
+  std::istringstream lines(node::print_config(*node_config) + holder::print_config(*holder_config));
+  std::size_t keys = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const std::string key = line.substr(0, line.find(" = "));
+    if (key == line || key == "key" || key == "use" || key.ends_with("_file") || key == "members")
+      continue;  // within a sentence
+    CHECK_MESSAGE(manual.find("\n.B " + key + "\n") != std::string::npos, "not in the manual: ", key);
+    ++keys;
+  }
+  CHECK(keys > 60);
 }
