@@ -22,7 +22,7 @@ struct HolderConfig {
   std::string state_dir = "/run/asrp/holder";
   std::string control_socket = "/run/asrp/holder.sock";
   config::OnStop on_stop = config::OnStop::keep;
-  bool loopback = false;  // also what comes in by lo (C14)
+  bool loopback = false;  // also what comes in by lo
   config::QueueConfig queue{.base = 51210, .length = 65536, .receive_buffer = 32u << 20, .burst = 64};
   MarksConfig marks;
   runtime::LogOptions log;

@@ -337,7 +337,7 @@ Result<Done, IoError> remove_everything(const std::optional<HolderConfig>& confi
   if (runtime::is_answered(config.value_or(HolderConfig{}).control_socket))
     return Failure{IoError{"remove rules", 0, "asrpd-holder is running and would put them back; stop it first"}};
   for (const Family family : {Family::v4, Family::v6}) {
-    if (family == Family::v6 && !has_ipv6()) continue;  // nothing to remove, and ip6tables may not work at all (C36)
+    if (family == Family::v6 && !has_ipv6()) continue;  // nothing to remove, and ip6tables may not work at all
     if (auto done = io::remove_rules(holder_chains(family)); !done) return done;
   }
   return Done{};

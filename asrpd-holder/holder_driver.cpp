@@ -100,7 +100,7 @@ void HolderDriver::finish(TimePoint now) {
         break;
     }
   }
-  // A PS in a packet of its own goes in front of the packet that it announces (kernel-facts 14).
+  // A PS in a packet of its own goes in front of the packet that it announces (kernel-notes 14).
   edges_.sender.flush();
   edges_.queue.send_verdicts();
   outbox.clear();

@@ -47,7 +47,7 @@ class HolderDriver {
 
   struct Statistics {
     std::uint64_t bursts = 0;
-    std::uint64_t cut_packets = 0;  // the kernel gave a part only: let through as they are (C10)
+    std::uint64_t cut_packets = 0;  // the kernel gave a part only: let through as they are
     std::uint64_t notices = 0;
     std::uint64_t notices_lost = 0;
   };

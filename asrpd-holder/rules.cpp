@@ -65,7 +65,7 @@ class Builder {
     for (const std::string& bytecode : separate)
       net.push_back("-p udp " + std::string(kLocal) + unseen + "-m bpf --bytecode \"" + bytecode + "\" -j DROP");
     net.push_back("-m mark --mark " + own_ + " -j MARK --set-xmark 0x0/" + bit(config_.marks.own));
-    // Conntrack follows UDP only where some rule uses it (kernel-facts 1).
+    // Conntrack follows UDP only where some rule uses it (kernel-notes 1).
     if (config_.follows_udp()) net.push_back("-m conntrack --ctstate INVALID -j RETURN");
   }
 

@@ -316,7 +316,7 @@ Result<Done, IoError> remove_everything(const std::optional<NodeConfig>& config)
   if (runtime::is_answered(settings.control_socket))
     return Failure{IoError{"remove rules", 0, "asrpd-node is running and would put them back; stop it first"}};
   for (const Family family : {Family::v4, Family::v6}) {
-    // Without IPv6 there is nothing to remove, and ip6tables may not work at all (C36).
+    // Without IPv6 there is nothing to remove, and ip6tables may not work at all.
     if (family == Family::v6 && !std::filesystem::exists("/proc/sys/net/ipv6")) continue;
     if (auto done = io::remove_rules(node_chains(family)); !done) return done;
   }

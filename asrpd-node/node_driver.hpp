@@ -52,7 +52,7 @@ class NodeDriver {
 
   struct Statistics {
     std::uint64_t bursts = 0;
-    std::uint64_t cut_packets = 0;   // the kernel gave a part only: dropped, never sent back (C10)
+    std::uint64_t cut_packets = 0;   // the kernel gave a part only: dropped, never sent back
     std::uint64_t untranslated = 0;  // entries removed because they translated nothing
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }

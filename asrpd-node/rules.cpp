@@ -50,7 +50,7 @@ class Builder {
       texts_.raw_prerouting.push_back(to_endpoint(Protocol::udp, {own, config_.port}) + "-j CT --notrack");
     }
     // The daemon's own packets carry the tuples of sessions and must not be taken for new ones: the kernel would give them
-    // another source port (kernel-facts 12).
+    // another source port (kernel-notes 12).
     texts_.raw_output.push_back("-m mark --mark " + bit(marks.own) + "/" + bit(marks.own) + " -j CT --notrack");
     // What the raw tap has decided is not asked about again, provided that the entry is there.
     texts_.prerouting.push_back("-m mark --mark " + bit(marks.admitted) + "/" + bit(marks.admitted) +
@@ -118,7 +118,7 @@ class Builder {
     }
   }
 
-  /// Errors about packets that a service or a server sent or got, where the kernel knows no session (kernel-facts 11).
+  /// Errors about packets that a service or a server sent or got, where the kernel knows no session (kernel-notes 11).
   Result<Done, io::IoError> add_icmp_errors() {
     std::vector<std::string> filters;
     const auto add = [&](bool source, const IpAddress& address) {
@@ -173,7 +173,7 @@ io::RuleSet node_chains(Family family) {
            {"mangle", "FORWARD", "ASRP-NODE-FWD", {}},
            {"mangle", "OUTPUT", "ASRP-NODE-OUT", {}},
            {"mangle", "POSTROUTING", "ASRP-NODE-POST", {}},
-           // Empty: its base chain alone switches the translations on that the daemon's entries have (kernel-facts 1).
+           // Empty: its base chain alone switches the translations on that the daemon's entries have (kernel-notes 1).
            {"nat", "POSTROUTING", "ASRP-NODE-NAT", {}}}};
 }
 

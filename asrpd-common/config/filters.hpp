@@ -15,7 +15,7 @@ namespace asrp::config {
 std::string bit(std::uint32_t mark);
 
 /// Bytecodes for -m bpf of UDP packets whose IP payload is longer than UDP says, so that options may be there: one for IPv4,
-/// two for IPv6 (without, and with one extension header; kernel-facts 13).
+/// two for IPv6 (without, and with one extension header; kernel-notes 13).
 Result<std::vector<std::string>, io::IoError> udp_surplus_filters(Family family);
 /// The same for datagrams that have no user data besides: separate packets.
 Result<std::vector<std::string>, io::IoError> udp_separate_filters(Family family);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The kernel's conntrack as FlowTable: many CT_NEW in one send, errors drained before it returns (kernel-facts 3, 4, 12).
+// The kernel's conntrack as FlowTable: many CT_NEW in one send, errors drained before it returns (kernel-notes 3, 4, 12).
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace asrp::io {
 struct ConntrackOptions {
   std::uint32_t waiting_mark = 0x10000000;      // connmark bit "NS not yet acknowledged"
   std::uint32_t unprotected_mark = 0x20000000;  // connmark bit "no backup"
-  std::uint32_t creation_timeout = 30;          // seconds; until traffic refreshes it (kernel-facts 7)
+  std::uint32_t creation_timeout = 30;          // seconds; until traffic refreshes it (kernel-notes 7)
 };
 
 class Conntrack : public engine::FlowTable {

@@ -53,7 +53,7 @@ void put_tuple(nlmsghdr* message, std::uint16_t type, const Tuple& tuple) {
   mnl_attr_nest_end(message, whole);
 }
 
-// Always with the port: without one the kernel makes an entry with port 0 (kernel-facts 12).
+// Always with the port: without one the kernel makes an entry with port 0 (kernel-notes 12).
 void put_translation(nlmsghdr* message, std::uint16_t type, const Endpoint& to) {
   nlattr* nat = mnl_attr_nest_start(message, type);
   put_address(message, CTA_NAT_V4_MINIP, CTA_NAT_V6_MINIP, to.address);
@@ -133,7 +133,7 @@ std::size_t write_create(std::uint8_t* at, std::uint32_t sequence, const TuplePa
   const Tuple& original = tuples.client_side;
   nlmsghdr* message = start(at, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL, sequence, family_number(original));
   put_tuple(message, CTA_TUPLE_ORIG, original);
-  // The kernel derives the translated reply from the NAT attributes; given here, it would translate nothing (C22).
+  // The kernel derives the translated reply from the NAT attributes; given here, it would translate nothing.
   put_tuple(message, CTA_TUPLE_REPLY, original.reversed());
   put_translation(message, CTA_NAT_SRC, tuples.server_side.src);
   put_translation(message, CTA_NAT_DST, tuples.server_side.dst);

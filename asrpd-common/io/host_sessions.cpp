@@ -23,7 +23,7 @@ namespace {
 
 using engine::LocalState;
 
-constexpr std::size_t kEventBuffer = 16u << 20;  // 95,000 sockets that close within a second fit (kernel-facts 6)
+constexpr std::size_t kEventBuffer = 16u << 20;  // 95,000 sockets that close within a second fit (kernel-notes 6)
 constexpr std::size_t kReceiveSize = 64 * 1024;
 constexpr std::size_t kPerSend = 64;
 constexpr std::uint8_t kUdp = 17;

@@ -22,7 +22,7 @@ class HostSessions : public engine::LocalSessions {
   /// Descriptors to wait on for end notices (sock_diag multicast, conntrack events).
   [[nodiscard]] virtual std::span<const int> descriptors() const = 0;
   struct Notices {
-    /// TCP as ST2: peer, then this host; 0 where the kernel does not say (kernel-facts 6). UDP as the flow began.
+    /// TCP as ST2: peer, then this host; 0 where the kernel does not say (kernel-notes 6). UDP as the flow began.
     std::span<const Tuple> ended;
     bool lost = false;  // ENOBUFS: some are missing
   };

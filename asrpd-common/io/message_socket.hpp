@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // The UDP socket on ASRP-PORT: standalone messages in, with the address they were sent to. (Answers leave through PacketSender,
-// since RS and RX reuse the QS's header, and NA and NC need a chosen source address: C31.)
+// since RS and RX reuse the QS's header, and NA and NC need a chosen source address.)
 #pragma once
 
 #include <cstdint>

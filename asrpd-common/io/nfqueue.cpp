@@ -118,7 +118,7 @@ int NfQueue::configure(std::uint16_t number, const std::function<void(nlmsghdr*)
       if (header.nlmsg_type == NLMSG_ERROR) answer = -load_native<std::int32_t>(payload);
     });
     if (answer >= 0) return answer;
-    early_.emplace_back(area.begin(), area.begin() + got);  // a packet of a queue bound before: it gets its verdict too (C11)
+    early_.emplace_back(area.begin(), area.begin() + got);  // a packet of a queue bound before: it gets its verdict too
   }
 }
 
@@ -254,7 +254,7 @@ bool NfQueue::send_as_batch() {
   return true;
 }
 
-// The payload attribute's length is 4 + the packet's: padding follows, but is never counted (C01). libmnl does so.
+// The payload attribute's length is 4 + the packet's: padding follows, but is never counted. libmnl does so.
 std::size_t NfQueue::put(std::uint8_t* at, const Staged& staged) {
   nlmsghdr* message = put_header(at, NFQNL_MSG_VERDICT, 0, staged.id.queue);
   put_verdict(message, staged.id.number, staged.verdict, staged.mark);
@@ -285,7 +285,7 @@ void NfQueue::send_packed() {
 void NfQueue::send_range(std::size_t first, std::size_t last, std::size_t octets) {
   const bool sent = socket_.send(Octets(send_area_).first(octets)) == 0;
   for (std::size_t i = first; i < last; ++i) {
-    // No memory for the burst: one by one, so that no packet stays in the queue for ever (C11).
+    // No memory for the burst: one by one, so that no packet stays in the queue for ever.
     if (!sent) {
       const std::size_t size = put(send_area_.data(), staged_[i]);
       if (socket_.send(Octets(send_area_).first(size)) != 0) ++statistics_.verdict_errors;

@@ -19,7 +19,7 @@ struct NfQueueOptions {
   std::size_t burst = 64;                  // packets per receive()
 };
 
-/// Binds the queues. Fails with a reason and advice (number taken, no CAP_NET_ADMIN, no kernel support: C12).
+/// Binds the queues. Fails with a reason and advice (number taken, no CAP_NET_ADMIN, no kernel support).
 Result<std::unique_ptr<PacketQueue>, IoError> open_nfqueue(const NfQueueOptions& options);
 
 }  // namespace asrp::io

@@ -15,7 +15,7 @@ struct QueuedPacket {
   engine::PacketId id;  // queue number and packet number
   std::uint32_t mark = 0;
   Octets octets;              // from the IP header; valid until the next receive()
-  std::size_t wire_size = 0;  // larger than octets.size() if the kernel cut the copy: then never send it back (C10)
+  std::size_t wire_size = 0;  // larger than octets.size() if the kernel cut the copy: then never send it back
 };
 
 enum class Verdict : std::uint8_t { accept, drop };

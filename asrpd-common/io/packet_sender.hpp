@@ -25,7 +25,6 @@ class PacketSender {
 };
 
 /// `marks`: every mark that stage() will be given gets its own socket pair. IPv6 is left out, and counted, on a host without it
-/// (C36).
 Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_list<std::uint32_t> marks);
 
 }  // namespace asrp::io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // iptables rules in chains of our own: installed in one transaction per table and family, outliving the process, repaired when
-// another program removed them, never touching what is not ours (decision 1, C37).
+// another program removed them, never touching what is not ours (decision 1).
 #pragma once
 
 #include <memory>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Keeps the daemon's rules in place: looks when some program changed rules, and now and then, and repairs (C37). Looking runs
+// Keeps the daemon's rules in place: looks when some program changed rules, and now and then, and repairs. Looking runs
 // iptables-save, so it happens in a thread of its own: packets do not wait for it.
 #pragma once
 

@@ -119,7 +119,7 @@ TEST_CASE("a QS is answered through the raw sender, with the daemon's mark") {
   CHECK(wire::decode(view->payload())->message.type == wire::MsgType::RX);
 }
 
-TEST_CASE("a cut packet is let through as it is (C10): the holder must not cost the host a packet") {
+TEST_CASE("a cut packet is let through as it is: the holder must not cost the host a packet") {
   Bench b;
   Buffer part = b.with_ns(kSession.server_side);
   b.queue.deliver(kInbound, part, 0, part.size() + 1);

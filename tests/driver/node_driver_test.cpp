@@ -124,7 +124,7 @@ TEST_CASE("a recovery: the original is dropped, QS goes out, RS comes in, the he
   CHECK(b.queue.unanswered() == 0);
 }
 
-TEST_CASE("a packet that the kernel gave in part is dropped and never sent back (C10)") {
+TEST_CASE("a packet that the kernel gave in part is dropped and never sent back") {
   Bench b;
   Buffer part = tcp(kClient).syn().build();
   b.queue.deliver(kFirst, part, 0, part.size() + 1000);
@@ -136,7 +136,7 @@ TEST_CASE("a packet that the kernel gave in part is dropped and never sent back 
   CHECK(b.conntrack.table.entries.empty());
 }
 
-TEST_CASE("each packet gets exactly one verdict, whatever it is (C11)") {
+TEST_CASE("each packet gets exactly one verdict, whatever it is") {
   Bench b;
   std::size_t delivered = 0;
   std::uint64_t state = 1;

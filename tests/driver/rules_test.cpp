@@ -175,7 +175,7 @@ io::RuleSet holder_rules(bool syn_data, const std::string& extra = "") {
 
 }  // namespace
 
-TEST_CASE("holder: all queue rules bypass, lo and the daemon's own packets are left alone (C14)") {
+TEST_CASE("holder: all queue rules bypass, lo and the daemon's own packets are left alone") {
   const auto set = holder_rules(false);
   for (const io::Chain& chain : set.chains)
     for (const std::string& rule : chain.rules)

@@ -113,11 +113,11 @@ void tcp_both_ways(const Addresses& a) {
 
 }  // namespace
 
-TEST_CASE("an empty own chain in nat and one conntrack rule suffice: installed entries translate UDP (C22)") {
+TEST_CASE("an empty own chain in nat and one conntrack rule suffice: installed entries translate UDP") {
   for (const Addresses& a : {kNat4, kFull4, kNat6, kFull6}) udp_both_ways(a);
 }
 
-TEST_CASE("installed entries translate TCP, made again in mid-stream they go on (C23)") {
+TEST_CASE("installed entries translate TCP, made again in mid-stream they go on") {
   for (const Addresses& a : {kNat4, kFull4, kNat6, kFull6}) tcp_both_ways(a);
 }
 

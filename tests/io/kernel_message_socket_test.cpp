@@ -21,7 +21,7 @@ std::unique_ptr<MessageSocket> socket_on(std::uint16_t port) {
 
 }  // namespace
 
-TEST_CASE("messages come with both endpoints as they were on the wire, secondary addresses too (C31)") {
+TEST_CASE("messages come with both endpoints as they were on the wire, secondary addresses too") {
   Lab lab;
   run("ip addr add 10.1.0.9/24 dev n0");
   run("ip addr add 10.9.0.1/32 dev lo");
@@ -95,7 +95,7 @@ TEST_CASE("port unreachable about what left by raw sockets is told, other errors
   CHECK_FALSE(wait_readable(socket->descriptor(), 0));
 }
 
-TEST_CASE("a port that is taken is an error that says so; IPv6 disabled by sysctl is none (C36)") {
+TEST_CASE("a port that is taken is an error that says so; IPv6 disabled by sysctl is none") {
   const Namespace ns;
   sysctl("net/ipv6/conf/all/disable_ipv6", "1");
   auto socket = socket_on(51200);

@@ -90,10 +90,10 @@ void replacement_case(const char* iptables, const char* address) {
 
 }  // namespace
 
-TEST_CASE("replaced packets of every length arrive byte-exact (C01, IPv4)") { replacement_case("iptables", "127.0.0.1"); }
-TEST_CASE("replaced packets of every length arrive byte-exact (C01, IPv6)") { replacement_case("ip6tables", "[::1]"); }
+TEST_CASE("replaced packets of every length arrive byte-exact (IPv4)") { replacement_case("iptables", "127.0.0.1"); }
+TEST_CASE("replaced packets of every length arrive byte-exact (IPv6)") { replacement_case("ip6tables", "[::1]"); }
 
-TEST_CASE("the longest packets come whole, and a copy that the kernel cut is known by its wire size (C10)") {
+TEST_CASE("the longest packets come whole, and a copy that the kernel cut is known by its wire size") {
   const Namespace ns;
   run("iptables -t mangle -A INPUT -p udp --dport 7000 -j NFQUEUE --queue-num 5");
   auto queue = queue_on({5});
@@ -113,7 +113,7 @@ TEST_CASE("the longest packets come whole, and a copy that the kernel cut is kno
   CHECK(queue->statistics().cut == 2);
 }
 
-TEST_CASE("each packet of a burst gets its own verdict, mark and queue; nothing stays behind (C11)") {
+TEST_CASE("each packet of a burst gets its own verdict, mark and queue; nothing stays behind") {
   const Namespace ns;
   run("iptables -t mangle -A INPUT -p udp --dport 7000 -j NFQUEUE --queue-num 5");
   run("iptables -t mangle -A INPUT -p udp --dport 7001 -j NFQUEUE --queue-num 6");
@@ -198,7 +198,7 @@ TEST_CASE("verdicts for packets that are not there are counted") {
   CHECK(queue->statistics().verdict_errors == 2);
 }
 
-TEST_CASE("a number that is taken is named, and a closed queue can be bound again (C12)") {
+TEST_CASE("a number that is taken is named, and a closed queue can be bound again") {
   const Namespace ns;
   auto queue = queue_on({65535});
   NfQueueOptions options;
@@ -211,7 +211,7 @@ TEST_CASE("a number that is taken is named, and a closed queue can be bound agai
   CHECK(open_nfqueue(options).has_value());
 }
 
-TEST_CASE("without CAP_NET_ADMIN the answer says what is missing (C12)") {
+TEST_CASE("without CAP_NET_ADMIN the answer says what is missing") {
   const Namespace ns;
   const pid_t child = ::fork();
   if (child == 0) {
@@ -226,7 +226,7 @@ TEST_CASE("without CAP_NET_ADMIN the answer says what is missing (C12)") {
   CHECK(WEXITSTATUS(status) == 0);
 }
 
-TEST_CASE("overruns are survived and counted; fail-open lets through what a full queue would drop (C09, C13)") {
+TEST_CASE("overruns are survived and counted; fail-open lets through what a full queue would drop") {
   const Namespace ns;
   run("iptables -t mangle -A INPUT -p udp --dport 7000 -j NFQUEUE --queue-num 5");
   const UniqueFd sender = udp_socket(at("127.0.0.1:0"));

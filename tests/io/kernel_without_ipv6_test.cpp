@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A host that was booted with ipv6.disable=1 (C36): socket(AF_INET6) fails with EAFNOSUPPORT. A seccomp filter plays it.
+// A host that was booted with ipv6.disable=1: socket(AF_INET6) fails with EAFNOSUPPORT. A seccomp filter plays it.
 #include <doctest/doctest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -57,7 +57,7 @@ int without_ipv6() {
 
 }  // namespace
 
-TEST_CASE("without IPv6 in the kernel everything works for IPv4, and IPv6 packets are counted as failed (C36)") {
+TEST_CASE("without IPv6 in the kernel everything works for IPv4, and IPv6 packets are counted as failed") {
   const Namespace ns;
   const pid_t child = ::fork();
   if (child == 0) ::_exit(without_ipv6());

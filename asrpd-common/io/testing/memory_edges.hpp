@@ -62,7 +62,7 @@ class MemoryPacketQueue final : public PacketQueue {
   }
   /// Verdicts given since the last call.
   std::vector<Given> take_verdicts() { return std::exchange(given_, {}); }
-  /// Packets handed out or waiting that have no verdict yet (C11: 0 in the end).
+  /// Packets handed out or waiting that have no verdict yet (0 in the end).
   [[nodiscard]] std::size_t unanswered() const { return waiting_.size() + open_.size(); }
 
   int descriptor() const override { return wake_up_.descriptor(); }

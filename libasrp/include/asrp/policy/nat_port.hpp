@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Full NAT: the outside address and port of a new session, by hash over its client-side tuple, then probing (design section 4).
+// Full NAT: the outside address and port of a new session, by hash over its client-side tuple, then probing.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The node's state in flight (design section 4): recoveries with their held packets, sessions that wait for their NA, copies of
+// The node's state in flight: recoveries with their held packets, sessions that wait for their NA, copies of
 // full-NAT first packets. Everything else is in the kernel's table or at the holders.
 #pragma once
 
