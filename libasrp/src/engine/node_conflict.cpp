@@ -70,9 +70,7 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   holder_answered(now, from.address);
   count(client_side ? Counter::conflicts_client_side : Counter::conflicts_server_side);
   // Nothing was stored, so the session must not stay: its packets would reach another session's socket.
-  flows_.remove(message.st1);
-  installed_.erase(hash(tuples.client_side));
-  installed_.erase(hash(tuples.server_side));
+  remove_flow(tuples);
   if (waits != kNoSlot) free_waiting(waits);
   if (attempt == kNoSlot) return;
   const ServiceState* service = config_->service_at(message.st1.dst, message.st1.protocol);

@@ -2,6 +2,7 @@
 #include "asrp/engine/node_engine.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/node_impl.hpp"
 
@@ -11,9 +12,7 @@ using session::kNoSlot;
 
 namespace {
 
-constexpr std::size_t kInstalledMemory = 1u << 16;  // sessions of the last moment, for packets that were queued before them
-constexpr std::size_t kSynMemory = 1u << 17;        // at 100 000 SYN a second about the time of a client's first repeat
-constexpr std::size_t kSilenceMemory = 1u << 14;
+constexpr std::size_t kSilenceMemory = 1u << 12;  // UDP flows whose holders are silent
 
 }  // namespace
 
@@ -29,8 +28,8 @@ NodeEngine::Impl::Impl(NodeOptions options, FlowTable& flows, Paths& paths, Rand
       recoveries_(0),
       waiting_(0),
       attempts_(0),
-      installed_(kInstalledMemory),
-      seen_syn_(kSynMemory),
+      installed_(std::bit_ceil(config_->options().limits.recent_sessions)),
+      seen_syn_(std::bit_ceil(config_->options().limits.recent_syn)),
       silent_in_a_row_(kSilenceMemory),
       second_rounds_(config_->options().limits.second_rounds) {
   apply_limits();
@@ -166,7 +165,7 @@ void NodeEngine::Impl::drop_orphans() {
   };
   waiting_.for_each_slot([&](std::uint32_t slot) {
     if (legitimate(waiting_[slot].tuples)) return;
-    flows_.remove(waiting_[slot].tuples.client_side);  // nobody will acknowledge it, and its server is not ours to use
+    remove_flow(waiting_[slot].tuples);  // nobody will acknowledge it, and its server is not ours to use
     free_waiting(slot);
   });
   attempts_.for_each_slot([&](std::uint32_t slot) {

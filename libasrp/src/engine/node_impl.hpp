@@ -230,6 +230,8 @@ struct NodeEngine::Impl {
     return table_hash(pair.client_side, seed_ ^ 0x5bd1e995) ^ table_hash(pair.server_side, seed_);
   }
   void remember(TimePoint now, const TuplePair& pair);
+  /// Takes an entry out of the session table.
+  void remove_flow(const TuplePair& pair);
 
   // --- state ----------------------------------------------------------------------------------------------------------
 

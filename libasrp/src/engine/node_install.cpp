@@ -120,7 +120,7 @@ void NodeEngine::Impl::resolve_existing(Install& install, const FlowEntry& entry
     return;
   }
   count(Counter::sessions_replaced);
-  flows_.remove(install.flow.tuples.client_side);
+  remove_flow(entry.tuples);
   install.replaced = true;
 }
 

@@ -51,4 +51,10 @@ void NodeEngine::Impl::remember(TimePoint now, const TuplePair& pair) {
   installed_.put(hash(pair.server_side), now, tag);
 }
 
+void NodeEngine::Impl::remove_flow(const TuplePair& pair) {
+  flows_.remove(pair.client_side);
+  installed_.erase(hash(pair.client_side));
+  installed_.erase(hash(pair.server_side));
+}
+
 }  // namespace asrp::engine

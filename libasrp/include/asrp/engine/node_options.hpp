@@ -84,6 +84,9 @@ struct NodeLimits {
   std::size_t waiting_sessions = 65536;  // waiting for NA
   std::size_t attempts = 32768;          // copies kept for an NC
   std::uint32_t second_rounds = 5000;    // second rounds of queries per second (decision 11); beyond: as if RX came from all
+  // Memories that forget, 24 octets each; powers of two.
+  std::size_t recent_sessions = 1u << 16;  // for packets that were queued before their session came
+  std::size_t recent_syn = 1u << 17;       // for SYN repeated unanswered: at 100 000 a second about a client's first second
 };
 
 struct NodeOptions {
