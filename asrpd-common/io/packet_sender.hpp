@@ -24,7 +24,8 @@ class PacketSender {
   [[nodiscard]] virtual Statistics statistics() const = 0;
 };
 
-/// `marks`: every mark that stage() will be given gets its own socket pair. IPv6 is left out, and counted, on a host without it
+/// `marks`: every mark that stage() will be given gets its own socket pair. A host without IPv6 has none for it; what was to go
+/// there is counted.
 Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_list<std::uint32_t> marks);
 
 }  // namespace asrp::io
