@@ -24,7 +24,6 @@ namespace {
 using engine::LocalState;
 
 constexpr std::size_t kEventBuffer = 16u << 20;  // 95,000 sockets that close within a second fit (kernel-notes 6)
-constexpr std::size_t kReceiveSize = 64 * 1024;
 constexpr std::size_t kPerSend = 64;
 constexpr std::uint8_t kUdp = 17;
 
@@ -90,7 +89,7 @@ class KernelSessions final : public HostSessions {
   std::vector<std::size_t> udp_places_;
   std::vector<Tuple> ended_;
   Buffer send_area_ = Buffer(2 * kPerSend * kLongestConntrackMessage);
-  Buffer receive_area_ = Buffer(kReceiveSize);
+  NetlinkBurst burst_;
   std::uint32_t sequence_ = 1;
 };
 
@@ -122,17 +121,14 @@ void KernelSessions::ask_flows(std::span<const Tuple> sessions, std::span<const 
   }
   std::size_t answers = 0;
   if (flows_->send(Octets(send_area_).first(filled)) == 0) {
-    for (;;) {
-      const ssize_t got = flows_->receive(receive_area_);
-      if (got < 0 && errno == ENOBUFS) continue;
-      if (got < 0) break;
-      for_each_message(Octets(receive_area_).first(static_cast<std::size_t>(got)), [&](const nlmsghdr& header, Octets) {
+    burst_.receive_all(*flows_, [&](Octets datagram) {
+      for_each_message(datagram, [&](const nlmsghdr& header, Octets) {
         const std::uint32_t place = (header.nlmsg_seq - base) / 2;
         if (place >= which.size()) return;
         ++answers;
         if (is_conntrack_entry(header.nlmsg_type)) states[which[place]] = LocalState::live;
       });
-    }
+    });
   }
   // An answer that is lost must not look like "no flow".
   if (answers != 2 * which.size())
@@ -147,17 +143,9 @@ HostSessions::Notices KernelSessions::drain() {
 }
 
 bool KernelSessions::drain(NetlinkSocket& socket) {
-  bool lost = false;
-  for (;;) {
-    const ssize_t got = socket.receive(receive_area_);
-    if (got < 0 && errno != ENOBUFS) return lost;
-    if (got < 0) {
-      lost = true;
-      continue;
-    }
-    for_each_message(Octets(receive_area_).first(static_cast<std::size_t>(got)),
-                     [this](const nlmsghdr& header, Octets payload) { take(header, payload); });
-  }
+  return !burst_.receive_all(socket, [this](Octets datagram) {
+    for_each_message(datagram, [this](const nlmsghdr& header, Octets payload) { take(header, payload); });
+  });
 }
 
 void KernelSessions::take(const nlmsghdr& header, Octets payload) {

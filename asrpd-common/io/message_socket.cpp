@@ -5,12 +5,15 @@
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
 #include <netinet/in.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "io/icmp_unreachable.hpp"
@@ -102,6 +105,20 @@ class UdpMessageSocket final : public MessageSocket {
   std::span<const IpAddress> unreachable_peers() override;
 
  private:
+  /// Which of the four sockets have something: one system call instead of four that mostly find nothing.
+  class Ready {
+   public:
+    void add(int descriptor) { descriptors_[static_cast<std::size_t>(count_++)] = descriptor; }
+    [[nodiscard]] bool has(const UniqueFd& socket) const {
+      const auto end = descriptors_.begin() + count_;
+      return socket && std::find(descriptors_.begin(), end, socket.get()) != end;
+    }
+
+   private:
+    std::array<int, 4> descriptors_{};
+    std::ptrdiff_t count_ = 0;
+  };
+  Ready poll() const;
   std::size_t receive_from(int descriptor, std::size_t first);
   void drain_icmp(int descriptor, Family family);
 
@@ -111,6 +128,7 @@ class UdpMessageSocket final : public MessageSocket {
   UniqueFd icmp4_;
   UniqueFd icmp6_;
   UniqueFd poller_;
+  std::optional<Ready> polled_;  // by receive(), for the unreachable_peers() that follows
   bool v6_first_ = false;
   Buffer area_;
   std::array<mmsghdr, kBurst> headers_{};
@@ -121,15 +139,22 @@ class UdpMessageSocket final : public MessageSocket {
   std::vector<IpAddress> unreachable_;
 };
 
+UdpMessageSocket::Ready UdpMessageSocket::poll() const {
+  Ready ready;
+  std::array<epoll_event, 4> events{};
+  const int got = ::epoll_wait(poller_.get(), events.data(), static_cast<int>(events.size()), 0);
+  for (int i = 0; i < got; ++i) ready.add(events[static_cast<std::size_t>(i)].data.fd);
+  return ready;
+}
+
 std::span<const ReceivedMessage> UdpMessageSocket::receive() {
   messages_.clear();
-  if (!v6_) {
-    receive_from(v4_.get(), 0);
-    return messages_;
-  }
+  polled_ = poll();
   v6_first_ = !v6_first_;  // neither family can keep the other out for long
-  const std::size_t used = receive_from(v6_first_ ? v6_.get() : v4_.get(), 0);
-  receive_from(v6_first_ ? v4_.get() : v6_.get(), used);
+  std::size_t used = 0;
+  for (const UniqueFd* socket : {v6_first_ ? &v6_ : &v4_, v6_first_ ? &v4_ : &v6_}) {
+    if (polled_->has(*socket)) used = receive_from(socket->get(), used);
+  }
   return messages_;
 }
 
@@ -159,8 +184,9 @@ std::size_t UdpMessageSocket::receive_from(int descriptor, std::size_t first) {
 
 std::span<const IpAddress> UdpMessageSocket::unreachable_peers() {
   unreachable_.clear();
-  if (icmp4_) drain_icmp(icmp4_.get(), Family::v4);
-  if (icmp6_) drain_icmp(icmp6_.get(), Family::v6);
+  const Ready ready = polled_ ? *std::exchange(polled_, std::nullopt) : poll();
+  if (ready.has(icmp4_)) drain_icmp(icmp4_.get(), Family::v4);
+  if (ready.has(icmp6_)) drain_icmp(icmp6_.get(), Family::v6);
   return unreachable_;
 }
 

@@ -4,9 +4,17 @@
 #include <linux/netlink.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
+#include <span>
 
 namespace asrp::io {
+namespace {
+
+constexpr std::size_t kDatagrams = 64;
+constexpr std::size_t kDatagramSize = 2048;  // a socket's end with its tcp_info, a conntrack event: below 600
+
+}  // namespace
 
 Result<NetlinkSocket, IoError> NetlinkSocket::open(int protocol, const std::string& what) {
   UniqueFd descriptor(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, protocol));
@@ -64,6 +72,40 @@ ssize_t NetlinkSocket::receive(MutableOctets buffer, bool wait) {
   for (;;) {
     const ssize_t got = ::recv(descriptor(), buffer.data(), buffer.size(), wait ? 0 : MSG_DONTWAIT);
     if (got >= 0 || errno != EINTR) return got;
+  }
+}
+
+struct NetlinkBurst::Area {
+  Buffer octets = Buffer(kDatagrams * kDatagramSize);
+  std::array<iovec, kDatagrams> pieces{};
+  std::array<mmsghdr, kDatagrams> headers{};
+};
+
+NetlinkBurst::NetlinkBurst() : area_(std::make_unique<Area>()) {
+  for (std::size_t i = 0; i < kDatagrams; ++i) {
+    area_->pieces[i] = {area_->octets.data() + i * kDatagramSize, kDatagramSize};
+    area_->headers[i].msg_hdr.msg_iov = &area_->pieces[i];
+    area_->headers[i].msg_hdr.msg_iovlen = 1;
+  }
+}
+
+NetlinkBurst::~NetlinkBurst() = default;
+
+bool NetlinkBurst::receive_all(NetlinkSocket& socket, const std::function<void(Octets datagram)>& visit) {
+  bool whole = true;
+  for (;;) {
+    const int got = ::recvmmsg(socket.descriptor(), area_->headers.data(), kDatagrams, MSG_DONTWAIT, nullptr);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && errno == ENOBUFS) {
+      whole = false;
+      continue;
+    }
+    if (got <= 0) return whole;
+    const auto count = static_cast<std::size_t>(got);
+    for (std::size_t i = 0; i < count; ++i) {
+      visit(Octets(area_->octets).subspan(i * kDatagramSize, area_->headers[i].msg_len));
+    }
+    if (count < kDatagrams) return whole;
   }
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -35,6 +37,21 @@ class NetlinkSocket {
  private:
   explicit NetlinkSocket(UniqueFd descriptor) : descriptor_(std::move(descriptor)) {}
   UniqueFd descriptor_;
+};
+
+/// Many datagrams in one system call, for sockets whose messages are small and come in numbers.
+class NetlinkBurst {
+ public:
+  NetlinkBurst();
+  ~NetlinkBurst();
+
+  /// Hands each datagram that waits to `visit`, without blocking. False if the kernel dropped some (ENOBUFS). Views are valid
+  /// during the visit.
+  bool receive_all(NetlinkSocket& socket, const std::function<void(Octets datagram)>& visit);
+
+ private:
+  struct Area;
+  std::unique_ptr<Area> area_;
 };
 
 }  // namespace asrp::io

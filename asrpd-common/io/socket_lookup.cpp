@@ -7,8 +7,6 @@
 #include <net/if.h>
 #include <netinet/in.h>
 
-#include <cerrno>
-
 #include "io/attributes.hpp"
 #include "runtime/clock.hpp"
 
@@ -20,7 +18,6 @@ using engine::LocalState;
 
 constexpr std::size_t kPerSend = 128;
 constexpr std::size_t kRequestSize = NLMSG_ALIGN(sizeof(nlmsghdr) + sizeof(inet_diag_req_v2));
-constexpr std::size_t kReceiveSize = 64 * 1024;
 constexpr std::size_t kSocketBuffer = 4u << 20;  // an answer counts for about 1 KiB
 // Beyond this many devices only unbound sockets are looked for: a machine of containers has thousands of veth devices, and
 // servers bound to one of them live in other namespaces.
@@ -80,8 +77,7 @@ void write_request(std::uint8_t* at, std::uint32_t sequence, const Tuple& sessio
 
 }  // namespace
 
-SocketLookup::SocketLookup(NetlinkSocket socket)
-    : socket_(std::move(socket)), send_area_(kPerSend * kRequestSize), receive_area_(kReceiveSize) {
+SocketLookup::SocketLookup(NetlinkSocket socket) : socket_(std::move(socket)), send_area_(kPerSend * kRequestSize) {
   socket_.set_receive_buffer(kSocketBuffer);
   socket_.cut_errors();
 }
@@ -118,13 +114,10 @@ void SocketLookup::ask(std::span<const Tuple> sessions, std::span<const Question
   }
 }
 
-// The kernel works inside send(), so all answers are there.
+// The kernel works inside send(), so all answers are there. Those that are lost stay `live`.
 void SocketLookup::read_answers(std::span<const Question> questions, std::span<LocalState> states) {
-  for (;;) {
-    const ssize_t got = socket_.receive(receive_area_);
-    if (got < 0 && errno == ENOBUFS) continue;  // those that are lost stay `live`
-    if (got < 0) return;
-    for_each_message(Octets(receive_area_).first(static_cast<std::size_t>(got)), [&](const nlmsghdr& header, Octets payload) {
+  burst_.receive_all(socket_, [&](Octets datagram) {
+    for_each_message(datagram, [&](const nlmsghdr& header, Octets payload) {
       const std::uint32_t place = header.nlmsg_seq - answers_base_;
       if (place >= questions.size()) return;
       LocalState& state = states[questions[place].index];
@@ -135,7 +128,7 @@ void SocketLookup::read_answers(std::span<const Question> questions, std::span<L
         unknown_.push_back(questions[place].index);
       }
     });
-  }
+  });
 }
 
 const std::vector<std::uint32_t>& SocketLookup::interfaces() {

@@ -29,7 +29,7 @@ class SocketLookup {
 
   NetlinkSocket socket_;
   Buffer send_area_;
-  Buffer receive_area_;
+  NetlinkBurst burst_;
   std::vector<Question> questions_;
   std::vector<std::size_t> unknown_;  // no socket and no listener: perhaps bound to a device
   std::vector<std::uint32_t> interfaces_;

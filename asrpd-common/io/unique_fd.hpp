@@ -38,6 +38,7 @@ inline UniqueFd poll_together(std::initializer_list<int> descriptors) {
   for (const int descriptor : descriptors) {
     epoll_event event{};
     event.events = EPOLLIN;
+    event.data.fd = descriptor;
     if (poller && descriptor >= 0 && ::epoll_ctl(poller.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) return {};
   }
   return poller;
