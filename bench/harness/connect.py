@@ -52,7 +52,7 @@ def _compare(rig: Rig, programs: Programs, family: int, rounds: int, seconds: fl
                     result = _asrp_round(rig, cluster, programs, family, seconds)
                 results[kind].append(result)
                 cpu = f", {result['cpu_us']} us of daemon CPU each" if "cpu_us" in result else ""
-                say(f"  round {number + 1} {kind}: {result['per_second']:.0f}/s, {result['failed']} failed, "
+                say(f"  round {number + 1} {kind}: {result['per_second']:.0f}/s, {result['failed']} failed, {result['slow']} slow, "
                     f"p99 {result['latency_ms']['p99']} ms{cpu}")
     finally:
         server.terminate()
@@ -62,6 +62,7 @@ def _compare(rig: Rig, programs: Programs, family: int, rounds: int, seconds: fl
         kind: {
             "per_second": median(r["per_second"] for r in rows),
             "failed": sum(r["failed"] for r in rows),
+            "slow": sum(r["slow"] for r in rows),
             "p50_ms": median(r["latency_ms"]["p50"] for r in rows),
             "p99_ms": median(r["latency_ms"]["p99"] for r in rows),
         }

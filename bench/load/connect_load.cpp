@@ -94,7 +94,7 @@ class Load {
     if (good) {
       latencies_.push_back(static_cast<double>(bench::now_ns() - slots_[index].begun));
     } else {
-      ++failed_;
+      ++refused_;
     }
     begin(index);
   }
@@ -102,16 +102,22 @@ class Load {
   void sweep() {
     const std::int64_t oldest = bench::now_ns() - static_cast<std::int64_t>(options_.limit * 1e9);
     for (std::size_t i = 0; i < slots_.size(); ++i) {
-      if (slots_[i].begun < oldest) end_of(i, false);
+      if (slots_[i].begun >= oldest) continue;
+      ++expired_;
+      begin(i);
     }
   }
 
   void report(double seconds) {
     const std::size_t done = latencies_.size();
+    // Slower than a retransmission of the SYN: finished after 1 s, or still waiting.
+    std::size_t slow = expired_;
+    for (const double latency : latencies_) slow += latency > 1e9;
+    for (const Slot& slot : slots_) slow += bench::now_ns() - slot.begun > 1'000'000'000;
     const std::string latency = bench::quantiles_ms(latencies_);
-    std::printf(R"({"connections":%zu,"failed":%zu,"seconds":%.3f,"per_second":%.1f,"latency_ms":%s})"
+    std::printf(R"({"connections":%zu,"failed":%zu,"refused":%zu,"slow":%zu,"seconds":%.3f,"per_second":%.1f,"latency_ms":%s})"
                 "\n",
-                done, failed_, seconds, static_cast<double>(done) / seconds, latency.c_str());
+                done, refused_ + expired_, refused_, slow, seconds, static_cast<double>(done) / seconds, latency.c_str());
   }
 
   const Options& options_;
@@ -120,7 +126,8 @@ class Load {
   bench::Fd epoll_;
   std::vector<Slot> slots_;
   std::vector<double> latencies_;
-  std::size_t failed_ = 0;
+  std::size_t refused_ = 0;  // reset, or closed without an answer
+  std::size_t expired_ = 0;  // not done within the limit
 };
 
 }  // namespace
