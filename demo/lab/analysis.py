@@ -62,7 +62,7 @@ class Analysis:
     # --- results ----------------------------------------------------------------------------------------------------
 
     def live_at(self, moment: float) -> set[Session]:
-        """Sessions that had begun and not ended at `moment`."""
+        """Sessions that were established and had not ended at `moment`: a connection's first segment without SYN had passed."""
         return {s for s, time in self.opened.items() if time < moment and self.closed.get(s, moment + 1) > moment}
 
     def moves(self, moment: float, emptied: Iterable[int] = (), gone: float = 0.0) -> list[Move]:
@@ -147,7 +147,8 @@ class Analysis:
             return
         passage = self._passage(session, node)
         (passage.forwards if record.arriving else passage.arrivals).append(record.time)
-        self.opened.setdefault(session, record.time)
+        if not packet.flags & SYN:
+            self.opened.setdefault(session, record.time)
         if packet.flags & (FIN | RST) and not packet.flags & SYN:
             self.closed.setdefault(session, record.time)
 

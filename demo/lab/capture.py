@@ -17,6 +17,8 @@ from lab.packet import Packet, parse
 from lab.topology import Topology
 from lab.waiting import wait_for
 
+# Octets of each packet. The kernel gives every packet of a capture that much room, so more than packets have costs packets.
+WHOLE = 2048
 _SLL2 = 276
 _MAGIC_MICRO, _MAGIC_NANO = 0xA1B2C3D4, 0xA1B23C4D
 
@@ -40,7 +42,7 @@ class Record:
 class Capture:
     """tcpdump on all links of both routers, from start() to stop()."""
 
-    def __init__(self, topology: Topology, directory: str, snapshot: int = 0, expression: str = "ip or ip6") -> None:
+    def __init__(self, topology: Topology, directory: str, snapshot: int = WHOLE, expression: str = "ip or ip6") -> None:
         self.topology = topology
         self.paths = {name: os.path.join(directory, f"{name}.pcap") for name in ("edge", "core")}
         self.dropped = 0

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
 from lab.balancer import Balancer, Member, Service
-from lab.capture import Capture
+from lab.capture import WHOLE, Capture
 from lab.claim import Claim
 from lab.cluster import Cluster
 from lab.kernel_nat import KernelNat
@@ -75,7 +75,7 @@ class Lab:
             self.balancer = KernelNat(self.topology, services, members)
         else:
             self.balancer = Cluster(self.topology, services, members, self.directory, options.programs)
-        self.capture = Capture(self.topology, self.directory, 0 if options.thorough else 256)
+        self.capture = Capture(self.topology, self.directory, WHOLE if options.thorough else 256)
         self.monitor = Monitor(self.topology, options.family)
         self._monitoring = False
 

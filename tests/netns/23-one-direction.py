@@ -57,21 +57,22 @@ def udp(options: Options, expect: support.Expectations) -> None:
 
 
 def tcp(options: Options, expect: support.Expectations) -> None:
-    options = replace(options, octets=30_000_000)
+    options = replace(options, octets=60_000_000)
     lab = support.cluster(options, services(options), paths="ecmp")
     with lab:
         lab.start()
         one_way(lab)
         content = Content(lab.directory, 1, options.octets)
         for space in lab.topology.servers.values():
-            start_nginx(space, lab.directory, 4_000_000)
+            start_nginx(space, lab.directory, 8_000_000)
         downloads = Downloads(content, lab.topology.clients, plan.service(options.family), 100, 60)
         wait_for("the download to begin", lambda: downloads.octets()[0] > 500_000, limit=60)
         before = {n: support.queued(node) for n, node in lab.topology.nodes.items()}
         packets = forwarded(lab, 1)
-        wait_for("most of the download", lambda: downloads.octets()[0] > 28_000_000, limit=90)
+        wait_for("most of the download", lambda: downloads.octets()[0] > 58_000_000, limit=90)
         after = {n: support.queued(node) for n, node in lab.topology.nodes.items()}
-        print(f"{forwarded(lab, 1) - packets} packets of the client passed node1")
+        passed = forwarded(lab, 1) - packets
+        expect.that(passed >= _PACKETS, f"{passed} packets of the client passed node1")
         expect.that(before == after, f"queue hits: {before} before, {after} after")
         wait_for("the end of the download", lambda: downloads.poll() == 0, limit=60)
         expect.that(downloads.exact() == 1, "the download is byte-exact")

@@ -43,6 +43,7 @@ def run(options: Options, expect: support.Expectations) -> None:
         # The maximum can be set for the whole machine only, so the table is filled with entries instead.
         fill_table(node, maximum - int(node.read(_COUNT)) - _ROOM)
         syn_flood(lab.topology.clients[2], options.family, address, plan.ECHO_PORT, _FLOOD)
+        print(f"{node.read(_COUNT).strip()} of {maximum} entries; counters {lab.cluster.counters(lab.cluster.nodes[1])}")
         heard = old.command("speak 60")
         expect.that(len(heard.alive) == 20, f"{len(heard.alive)} of 20 sessions live on during the flood {heard.broken}")
         expect.that(lab.cluster.nodes[1].running, "the daemon lives")
