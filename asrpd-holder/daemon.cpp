@@ -92,6 +92,7 @@ class Holder final : public Daemon {
   std::unique_ptr<runtime::ControlSocket> control_;
   std::optional<engine::HolderEngine> engine_;
   std::optional<HolderDriver> driver_;
+  std::optional<TimePoint> armed_;  // what the loop's timer is set to
   bool reloading_ = false;
   bool reload_again_ = false;  // SIGHUP came during a reload
 };
@@ -203,15 +204,16 @@ void Holder::unwatch() {
   if (addresses_) loop_.unwatch(addresses_->descriptor());
 }
 
+/// Waking up too early is harmless and rare, setting the timer after every burst is a system call.
 void Holder::arm_timer() {
-  if (const auto at = engine_->next_timeout()) {
-    loop_.set_timer(*at, [this] {
-      driver_->on_timer();
-      arm_timer();
-    });
-  } else {
-    loop_.cancel_timer();
-  }
+  const auto at = engine_->next_timeout();
+  if (!at || (armed_ && *armed_ <= *at)) return;
+  armed_ = at;
+  loop_.set_timer(*at, [this] {
+    armed_.reset();
+    driver_->on_timer();
+    arm_timer();
+  });
 }
 
 /// An operator who turns TCP Fast Open on changes what a bypassed SYN does (decision 17).

@@ -86,6 +86,7 @@ class Node final : public Daemon {
   std::unique_ptr<runtime::ControlSocket> control_;
   std::optional<engine::NodeEngine> engine_;
   std::optional<NodeDriver> driver_;
+  std::optional<TimePoint> armed_;  // what the loop's timer is set to
   bool reloading_ = false;
   bool reload_again_ = false;  // SIGHUP came during a reload
 };
@@ -195,15 +196,16 @@ void Node::unwatch() {
   if (messages_) loop_.unwatch(messages_->descriptor());
 }
 
+/// Waking up too early is harmless and rare, setting the timer after every burst is a system call.
 void Node::arm_timer() {
-  if (const auto at = engine_->next_timeout()) {
-    loop_.set_timer(*at, [this] {
-      driver_->on_timer();
-      arm_timer();
-    });
-  } else {
-    loop_.cancel_timer();
-  }
+  const auto at = engine_->next_timeout();
+  if (!at || (armed_ && *armed_ <= *at)) return;
+  armed_ = at;
+  loop_.set_timer(*at, [this] {
+    armed_.reset();
+    driver_->on_timer();
+    arm_timer();
+  });
 }
 
 void Node::run() {

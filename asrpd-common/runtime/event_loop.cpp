@@ -100,8 +100,6 @@ void EventLoop::set_timer(TimePoint at, Callback on_time) {
   });
 }
 
-void EventLoop::cancel_timer() { impl_->timer.cancel(); }
-
 void EventLoop::every(Duration interval, Callback on_time) {
   impl_->periodic.push_back(std::make_unique<asio::steady_timer>(impl_->context));
   impl_->repeat(*impl_->periodic.back(), interval, std::move(on_time));

@@ -28,7 +28,6 @@ class EventLoop {
 
   /// The one timer of the engine: calls back at `at`; a new time replaces the old one.
   void set_timer(TimePoint at, Callback on_time);
-  void cancel_timer();
   /// Calls back each `interval` until the loop ends.
   void every(Duration interval, Callback on_time);
 
