@@ -10,7 +10,7 @@ import sys
 import time
 from typing import Any, Iterable, Optional
 
-from lab.netns import Namespace
+from lab.netns import Namespace, run
 
 from harness.rig import PORT, Rig, client_addresses
 
@@ -43,6 +43,16 @@ def on_cpu(index: int, *argv: str) -> list[str]:
     if len(CPUS) < 2:
         return list(argv)
     return ["taskset", "-c", str(CPUS[0] if index == 0 else CPUS[-1]), *argv]
+
+
+def steer(space: Namespace) -> None:
+    """What `space` receives is worked on by the last processor, as another machine's would: else a veth pair has the sender do
+    it, and the node's thread would carry the server's network stack."""
+    if len(CPUS) < 2:
+        return
+    mask = f"{1 << CPUS[-1]:x}"
+    script = f"for file in /sys/class/net/*/queues/rx-0/rps_cpus; do echo {mask} >$file 2>/dev/null; done; true"
+    run(["ip", "netns", "exec", space.name, "sh", "-c", script])
 
 
 def start_server(rig: Rig, programs: Programs, *options: str) -> "subprocess.Popen[Any]":

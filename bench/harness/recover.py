@@ -6,12 +6,12 @@ import os
 from typing import Any
 
 from harness.asrp import Asrp
-from harness.measure import Programs, cpu_seconds, flush_command, load, median, on_cpu, say, sources, start_server
+from harness.measure import Programs, cpu_seconds, flush_command, load, median, on_cpu, say, sources, start_server, steer
 from harness.rig import Rig, one_node
 
 # Milliseconds between two octets of a session. With 1000 sessions the first means that all come back within 10 ms, a storm of
 # 100 000 recoveries a second; with the last they come one by one, and the gap is that of a single recovery.
-INTERVALS_MS = (10.0, 50.0, 1000.0)
+INTERVALS_MS = [10.0, 50.0, 1000.0]
 PROCESSES = 8  # generator and server: 100 000 sockets exceed one process's limit of open files
 
 
@@ -49,7 +49,7 @@ def _gap(rig: Rig, programs: Programs, family: int, interval: float) -> dict[str
         argv = [programs.generator("echo_load"), "--target", rig.service(family), *sources(family), "--interval", str(interval),
                 "--before", str(max(3.0, 6 * interval / 1000)), "--after", str(max(5.0, 3 * interval / 1000)),
                 "--event", flush_command(rig.nodes.values())]
-        result = load(rig.client, on_cpu(0, *argv), 120)
+        result = load(rig.client, on_cpu(0, *argv), 120 + 10 * interval / 1000)
         result["counters"] = {name: value for name, value in cluster.sum_of_counters().items() if value}
     finally:
         cluster.stop()
@@ -61,10 +61,13 @@ def _gap(rig: Rig, programs: Programs, family: int, interval: float) -> dict[str
     return result
 
 
-def run(programs: Programs, rounds: int, sessions: int, window: int, families: list[int]) -> dict[str, Any]:
+def run(programs: Programs, rounds: int, sessions: int, window: int, families: list[int],
+        intervals: list[float]) -> dict[str, Any]:
     rows = []
     for family in families:
         with one_node() as rig:
+            for space in (rig.core, rig.server):
+                steer(space)
             storms = []
             for number in range(rounds):
                 storms.append(_storm(rig, programs, family, sessions, window))
@@ -72,7 +75,7 @@ def run(programs: Programs, rounds: int, sessions: int, window: int, families: l
                 say(f"recover IPv{family} {number + 1}: {row['per_second']}/s, lost {row['lost']}, "
                     f"retransmitted {row['retransmitted']}{'' if row['valid'] else ' (not counted)'}")
             gaps = []
-            for interval in INTERVALS_MS:
+            for interval in intervals:
                 for number in range(rounds):
                     gaps.append(_gap(rig, programs, family, interval))
                     row = gaps[-1]
@@ -85,7 +88,7 @@ def run(programs: Programs, rounds: int, sessions: int, window: int, families: l
             "valid_rounds": len(valid),
             "gap_ms": {
                 f"{interval:g}": {q: median(g["gap_ms"][q] for g in gaps if g["interval_ms"] == interval) for q in ("p50", "p99", "max")}
-                for interval in INTERVALS_MS
+                for interval in intervals
             },
             "broken": sum(g["broken"] for g in gaps),
             "storms": storms,

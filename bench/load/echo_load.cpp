@@ -87,6 +87,7 @@ class Load {
       session.fd = bench::begin_connect(ports.next(), target);
       if (!session.fd.is_open()) bench::fail("connect");
       bench::set_no_delay(session.fd.get());
+      bench::reset_on_close(session.fd.get());  // no TIME-WAIT that would keep the next run from the same ports
       if (!wait_connected(session.fd.get())) bench::fail("connect " + options_.target);
       watch(session.fd.get(), static_cast<std::uint64_t>(&session - sessions_.data()));
     }
