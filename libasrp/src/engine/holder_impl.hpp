@@ -109,6 +109,7 @@ struct HolderEngine::Impl {
   // holder_push.cpp
   void push(TimePoint now, const HolderInput& input);
   [[nodiscard]] bool wants_push(const TuplePair& session) const;
+  [[nodiscard]] bool has_predecessor(std::uint32_t slot) const;
 
   // holder_life.cpp
   void load(TimePoint now);

@@ -17,6 +17,14 @@ bool HolderEngine::Impl::wants_push(const TuplePair& session) const {
   return push == Push::always;
 }
 
+/// A SYN/ACK answers a connection that begins. A backup whose session was seen to be further than that is of an earlier one
+/// with the same tuple, and the new one came without NS (its node took this holder for gone): the backup would lead its packets
+/// to the earlier client.
+bool HolderEngine::Impl::has_predecessor(std::uint32_t slot) const {
+  const session::Life state = life.life(slot);
+  return state == session::Life::settled || state == session::Life::ending;
+}
+
 // A SYN/ACK gets its PS each time that it is repeated. All other packets say that the flow needs the queue no more: a datagram
 // with the PS that it was to have.
 void HolderEngine::Impl::push(TimePoint now, const HolderInput& input) {
@@ -30,6 +38,10 @@ void HolderEngine::Impl::push(TimePoint now, const HolderInput& input) {
   const auto backup = slot == session::kNoSlot ? std::nullopt : table.read(slot);
   if (!backup || backup->tuples.server_side.reversed() != view.tuple()) {
     count(HolderCounter::push_no_backup);
+    return outbox.accept(input.id, mark);
+  }
+  if (is_syn_ack && has_predecessor(slot)) {
+    release(now, slot, HolderCounter::released_replaced, "connection without NS");
     return outbox.accept(input.id, mark);
   }
   if (!wants_push(backup->tuples)) {

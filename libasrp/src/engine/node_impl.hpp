@@ -105,9 +105,10 @@ struct NodeEngine::Impl {
   // --- node_install.cpp -----------------------------------------------------------------------------------------------
 
   void flush(TimePoint now);
-  void install_pending();
-  void resolve(Install& install, InstallResult result);
+  void install_pending(TimePoint now);
+  void resolve(TimePoint now, Install& install, InstallResult result);
   void resolve_existing(Install& install, const FlowEntry& entry);
+  bool replaces_outdated(TimePoint now, Install& install);
   void resolve_port_taken(Install& install);
   void adopt(Install& install, const FlowEntry& entry);
   void emit(TimePoint now, Install& install);
@@ -116,6 +117,7 @@ struct NodeEngine::Impl {
   void emit_ns(TimePoint now, const Install& install);
   void settle(TimePoint now, const Install& install);
   void release_items(const Install& install);
+  bool is_outdated(TimePoint now, const FlowEntry& entry, const TuplePair& told);
   std::uint32_t find_install(const Tuple& tuple) const;
   std::uint32_t add_install(Install&& install);
   void append_item(Install& install, const Item& item);
@@ -130,6 +132,8 @@ struct NodeEngine::Impl {
   /// Attaches the packet to what is in flight for its tuple. False: nothing is.
   bool join_in_flight(TimePoint now, Incoming& in, const Tuple& trigger, bool icmp);
   void restore_by_ps(const Incoming& in, const TuplePair& session);
+  /// A stray packet of a server whose PS, taken out already, proves `session`.
+  void go_with_ps(TimePoint now, Incoming& in, const TuplePair& session, bool separate);
   void on_known(TimePoint now, Incoming& in);
   void known_from_server(TimePoint now, Incoming& in);
 
@@ -140,6 +144,8 @@ struct NodeEngine::Impl {
     std::optional<wire::Message> message;  // a valid one
     bool separate = false;
   };
+  void known_with_outdated_entry(TimePoint now, Incoming& in, const Found& found, const FlowEntry& entry,
+                                 const TuplePair& session);
   /// Looks for a message and counts what is wrong with it. Nothing: there is no option to take out.
   std::optional<Found> find_message(TimePoint now, const packet::PacketView& view);
   /// Takes the message out; the rest is `in.view` from now on. False: the rest does not parse.

@@ -52,14 +52,14 @@ NodeEngine::Impl::PacketRef NodeEngine::Impl::ref_of(const Incoming& in) {
 
 void NodeEngine::Impl::flush(TimePoint now) {
   if (installs_.empty()) return;
-  install_pending();
+  install_pending(now);
   for (Install& install : installs_) emit(now, install);
   installs_.clear();
   items_.clear();
   burst_index_.clear();
 }
 
-void NodeEngine::Impl::install_pending() {
+void NodeEngine::Impl::install_pending(TimePoint now) {
   for (;;) {
     batch_.clear();
     batch_slots_.clear();
@@ -71,11 +71,11 @@ void NodeEngine::Impl::install_pending() {
     if (batch_.empty()) return;
     results_.assign(batch_.size(), InstallResult::failed);
     flows_.install(batch_, results_);
-    for (std::size_t i = 0; i < batch_.size(); ++i) resolve(installs_[batch_slots_[i]], results_[i]);
+    for (std::size_t i = 0; i < batch_.size(); ++i) resolve(now, installs_[batch_slots_[i]], results_[i]);
   }
 }
 
-void NodeEngine::Impl::resolve(Install& install, InstallResult result) {
+void NodeEngine::Impl::resolve(TimePoint now, Install& install, InstallResult result) {
   switch (result) {
     case InstallResult::ok:
       install.done = true;
@@ -89,6 +89,7 @@ void NodeEngine::Impl::resolve(Install& install, InstallResult result) {
     case InstallResult::exists:
       break;
   }
+  if (replaces_outdated(now, install)) return;
   const Tuple& client = install.flow.tuples.client_side;
   const std::optional<FlowEntry> entry = flows_.find(client);
   if (!entry) return resolve_port_taken(install);

@@ -20,10 +20,11 @@ void NodeEngine::Impl::known_from_server(TimePoint now, Incoming& in) {
   if (!found) return outbox_.accept(in.id);
   const auto session = verified_ps(now, in, *found);
   if (session) {
-    // A live entry wins: a PS that tells another story condemns its packet, which would reach the wrong client (decision 13).
+    // A PS that tells another story than the entry: the packet would reach the wrong client.
     const std::uint64_t* installed = installed_.find(hash(in.view.tuple()), now, std::chrono::seconds(1));
     if (installed == nullptr || *installed != pair_tag(*session)) {
       const auto entry = flows_.find(in.view.tuple());
+      if (entry && is_outdated(now, *entry, *session)) return known_with_outdated_entry(now, in, *found, *entry, *session);
       if (entry && entry->tuples != *session) {
         discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
         count(Counter::drops_conflict);

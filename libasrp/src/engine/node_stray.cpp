@@ -60,22 +60,23 @@ void NodeEngine::Impl::stray_from_server(TimePoint now, Incoming& in) {
       return;
     }
     if (separate) count(Counter::packets_consumed);
-    if (session) {
-      const std::uint32_t pending = find_install(in.view.tuple());
-      const bool contradicts = pending != session::kNoSlot && installs_[pending].flow.tuples != *session;
-      if (contradicts) {
-        discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
-        count(Counter::drops_conflict);
-        return;
-      }
-      if (pending == session::kNoSlot) restore_by_ps(in, *session);
-      if (!separate) join_in_flight(now, in, in.view.tuple(), false);
-      return;
-    }
+    if (session) return go_with_ps(now, in, *session, separate);
     if (separate) return;
   }
   const Tuple trigger = in.view.tuple();
   if (!join_in_flight(now, in, trigger, false)) recover_server(now, in, trigger, false);
+}
+
+void NodeEngine::Impl::go_with_ps(TimePoint now, Incoming& in, const TuplePair& session, bool separate) {
+  const std::uint32_t pending = find_install(in.view.tuple());
+  const bool contradicts = pending != session::kNoSlot && installs_[pending].flow.tuples != session;
+  if (contradicts) {
+    discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
+    count(Counter::drops_conflict);
+    return;
+  }
+  if (pending == session::kNoSlot) restore_by_ps(in, session);
+  if (!separate) join_in_flight(now, in, in.view.tuple(), false);
 }
 
 // A PS restores without a query; what waited for an answer goes with it

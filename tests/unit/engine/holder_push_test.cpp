@@ -77,6 +77,34 @@ TEST_CASE("the first answer of a UDP session carries PS and takes the flow off t
   CHECK(Buffer(view.payload().begin(), view.payload().end()) == octets_of("answer"));
 }
 
+TEST_CASE("a connection that came without NS does not inherit the backup of the tuple's earlier session") {
+  HolderLab lab;
+  const TuplePair session = full_nat_session();
+  store(lab, session);
+  lab.sessions.known[session.server_side] = LocalState::live;
+  lab.wait(std::chrono::seconds(2));
+  SUBCASE("its socket lived") {}
+  SUBCASE("its socket was in TIME-WAIT") {
+    lab.sessions.known[session.server_side] = LocalState::time_wait;
+    lab.ended(session.server_side);
+    CHECK(lab.quiet());
+  }
+  CHECK(lab.knows(session.client_side));
+  const HolderOut verdict = lab.out(syn_ack_of(session)).one();
+  CHECK(verdict.kind == OutputKind::accept);
+  CHECK(!lab.knows(session.client_side));
+  CHECK(lab.count(HolderCounter::released_replaced) == 1);
+}
+
+TEST_CASE("a SYN/ACK that is repeated for long still gets its PS") {
+  HolderLab lab;
+  const TuplePair session = full_nat_session();
+  store(lab, session);
+  lab.sessions.known[session.server_side] = LocalState::opening;
+  lab.wait(std::chrono::seconds(30));
+  CHECK(lab.out(syn_ack_of(session)).one().carried().type == MsgType::PS);
+}
+
 TEST_CASE("IPv6 SYN/ACK with PS") {
   HolderLab lab(with_service(engine::Push::always));
   store(lab, nat_session6());

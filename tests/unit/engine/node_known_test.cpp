@@ -45,13 +45,16 @@ TEST_CASE("a PS that does not verify is taken out all the same, and does nothing
   CHECK(s.counter(NodeCounter::discarded_cookie) == 1);
 }
 
-TEST_CASE("a PS that names another mapping than the entry: the packet would reach the wrong client, so it ends here") {
+TEST_CASE(
+    "a PS that names another mapping than an entry made just now: the packet would reach the wrong client, so it ends here") {
   NodeScript s(full_nat_options());
-  s.flows.add({tcp_tuple("203.0.113.8:1", kVip), tcp_tuple("10.1.0.1:3000", kServer)});
-  const TuplePair other{tcp_tuple(kClient, kVip), tcp_tuple("10.1.0.1:3000", kServer)};
-  const Buffer packet = tcp(kServer, "10.1.0.1:3000").push().payload("x").build();
+  s.packet(Tap::first, tcp("203.0.113.8:1", kVip).syn().build());
+  const TuplePair mine = s.flows.installed.at(0).tuples;
+  const TuplePair other{tcp_tuple(kClient, kVip), mine.server_side};
+  const Buffer packet = tcp(mine.server_side.reversed()).push().payload("x").build();
   CHECK(kinds(s.packet(Tap::known, with_inline(packet, good_ps(other)))) == "drop");
   CHECK(s.counter(NodeCounter::discarded_entry) == 1);
+  CHECK(s.flows.entries.at(0).tuples == mine);
 }
 
 TEST_CASE("the entry of a session of a moment ago is not read back") {

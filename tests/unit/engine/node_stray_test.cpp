@@ -183,10 +183,12 @@ TEST_CASE("two PS of one burst that contradict each other: the first stays") {
 
 TEST_CASE("a live entry wins over PS, and the packet is dropped (decision 13)") {
   NodeScript s(full_nat_options());
-  s.flows.add({tcp_tuple("203.0.113.8:1", kVip), tcp_tuple("10.1.0.1:3000", kServer)});
+  const TuplePair there{tcp_tuple(kClient, kVip), tcp_tuple("10.1.0.1:4000", "10.0.0.77:8080")};
+  s.flows.add(there);
   const TuplePair pair{tcp_tuple(kClient, kVip), tcp_tuple("10.1.0.1:3000", kServer)};
   const auto outs = s.packet(Tap::stray, with_inline(tcp(kServer, "10.1.0.1:3000").push().payload("x").build(), good_ps(pair)));
   CHECK(kinds(outs) == "drop");
+  CHECK(s.flows.entries.at(0).tuples == there);
   CHECK(s.counter(NodeCounter::discarded_entry) == 1);
   CHECK(s.counter(NodeCounter::drops_conflict) == 1);
 }

@@ -21,6 +21,7 @@
   X(sessions_outside_list, "sessions.outside_list", "new sessions at a server outside the query list")                    \
   X(sessions_again, "sessions.again", "first packets whose session exists")                                               \
   X(sessions_replaced, "sessions.replaced", "entries removed for a new session: closing, or their server is gone")        \
+  X(sessions_outdated, "sessions.outdated", "entries of ended sessions removed because the holder knows a newer one")     \
   X(sessions_restored_rs, "sessions.restored_rs", "sessions restored by RS")                                              \
   X(sessions_restored_ps, "sessions.restored_ps", "sessions restored by PS")                                              \
   X(sessions_restored_again, "sessions.restored_again", "RS or PS for a session that is there already")                   \

@@ -62,7 +62,7 @@ class BackupLife {
   static constexpr std::uint16_t kYoungList = kBuckets;
   static constexpr std::uint16_t kUnseenList = kBuckets + 1;
   static constexpr std::uint16_t kNoList = 0xFFFF;
-  static constexpr std::uint32_t kChunk = 65536;
+  static constexpr std::uint32_t kChunk = 4096;
 
   struct Meta {
     std::uint32_t next = kNoSlot;

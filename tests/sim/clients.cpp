@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/clients.hpp"
+
+namespace asrp::sim {
+namespace {
+
+constexpr Duration kUdpRepeat = std::chrono::milliseconds(300);
+constexpr std::size_t kHead = ResponseHead::kSize;
+
+}  // namespace
+
+Clients::Running* Clients::running_of(std::uint32_t id) {
+  const auto found = running_.find(truth_.sessions[id].client_side);
+  return found == running_.end() || found->second.id != id ? nullptr : &found->second;
+}
+
+void Clients::begin(std::uint32_t id) {
+  Session& session = truth_.sessions[id];
+  session.has_begun = true;
+  Running& running = running_.insert_or_assign(session.client_side, Running{.id = id}).first->second;
+  if (session.client_side.protocol == Protocol::udp) return ask(id);
+  const auto isn = static_cast<std::uint32_t>(random_.next());
+  running.tcp = MiniTcp::connect(isn);
+  truth_.client_isns[isn] = id;
+  std::vector<Segment> out;
+  running.tcp->push(agenda_.now(), out);
+  step(running, std::move(out));
+  ask(id);
+}
+
+Buffer Clients::request(const Session& session, const Running& running) const {
+  Buffer octets;
+  ByteWriter writer(octets);
+  writer.u32(session.id);
+  writer.u32(running.round);
+  writer.u32(static_cast<std::uint32_t>(session.response_size));
+  writer.u32(0);
+  for (std::size_t i = RequestHead::kSize; i < session.request_size; ++i) {
+    writer.u8(Truth::octet(session.id, true, running.request_offset + i));
+  }
+  return octets;
+}
+
+void Clients::ask(std::uint32_t id) {
+  Running* running = running_of(id);
+  if (running == nullptr || truth_.sessions[id].was_reset) return;
+  const Session& session = truth_.sessions[id];
+  running->is_waiting = true;
+  if (!running->tcp) {
+    running->repeats = 0;
+    return ask_udp(id, running->round);
+  }
+  running->tcp->write(request(session, *running));
+  running->request_offset += session.request_size;
+  std::vector<Segment> out;
+  running->tcp->push(agenda_.now(), out);
+  step(*running, std::move(out));
+}
+
+void Clients::ask_udp(std::uint32_t id, std::uint32_t round) {
+  Running* running = running_of(id);
+  if (running == nullptr || !running->is_waiting || running->round != round) return;
+  const Session& session = truth_.sessions[id];
+  network_.send(Network::From::client, test::udp(session.client_side).payload(request(session, *running)).build());
+  const Duration delay = kUdpRepeat * (1 + std::min(running->repeats++, 5u));
+  agenda_.in(delay, [this, id, round] { ask_udp(id, round); });
+}
+
+void Clients::on_packet(Buffer packet) {
+  const auto view = packet::PacketView::parse(packet);
+  if (!view) return truth_.wrong("client: got a damaged packet");
+  check_delivered(truth_, "client", *view);
+  const auto found = running_.find(view->tuple().reversed());
+  if (found == running_.end()) return truth_.wrong("client: a packet of no session, " + view->tuple().to_string());
+  found->second.tcp ? on_tcp(*view, found->second) : on_udp(*view, found->second);
+}
+
+void Clients::on_tcp(const packet::PacketView& view, Running& running) {
+  Session& session = truth_.sessions[running.id];
+  std::vector<Segment> out;
+  if (running.tcp->on_segment(agenda_.now(), view, out) == MiniTcp::Fit::foreign) {
+    return truth_.misdelivered(Truth::owner(truth_.server_isns, view.tcp_sequence()), running.id,
+                               "client: a segment, " + view.tuple().to_string());
+  }
+  if (running.tcp->state() == TcpState::reset && !session.is_done && !session.was_reset) {
+    session.was_reset = true;
+    ++done_;
+    return;
+  }
+  application(running);
+  if (running.tcp->peer_has_closed() && !running.is_waiting) running.tcp->close();
+  running.tcp->push(agenda_.now(), out);
+  step(running, std::move(out));
+}
+
+void Clients::application(Running& running) {
+  const Session& session = truth_.sessions[running.id];
+  const Buffer fresh = running.tcp->take();
+  running.response.insert(running.response.end(), fresh.begin(), fresh.end());
+  if (running.response.size() < session.response_size) return;
+  if (!running.is_waiting || running.response.size() > session.response_size) {
+    return truth_.wrong("client: octets that nobody asked for, " + session.client_side.to_string());
+  }
+  if (load_u32(running.response, 0) != session.id || load_u32(running.response, 4) != running.round) {
+    truth_.wrong("client: the answer to another question, " + session.client_side.to_string());
+  }
+  for (std::size_t i = kHead; i < session.response_size; ++i) {
+    if (running.response[i] == Truth::octet(session.id, false, running.response_offset + i)) continue;
+    truth_.wrong("client: a wrong octet, " + session.client_side.to_string());
+    break;
+  }
+  running.response_offset += session.response_size;
+  const std::uint32_t server = load_u32(running.response, 8);
+  running.response.clear();
+  answered(running, server);
+}
+
+void Clients::on_udp(const packet::PacketView& view, Running& running) {
+  const Session& session = truth_.sessions[running.id];
+  const Octets data = view.payload();
+  if (data.size() >= kHead && load_u32(data, 0) != session.id) {
+    return truth_.misdelivered(load_u32(data, 0), running.id, "client: a datagram, " + session.client_side.to_string());
+  }
+  if (data.size() != session.response_size) return truth_.wrong("client: a damaged datagram");
+  for (std::size_t i = kHead; i < data.size(); ++i) {
+    if (data[i] != Truth::octet(session.id, false, i)) return truth_.wrong("client: a wrong octet in a datagram");
+  }
+  if (!running.is_waiting || load_u32(data, 4) != running.round) return;  // an answer that came twice
+  answered(running, load_u32(data, 8));
+}
+
+void Clients::answered(Running& running, std::uint32_t server) {
+  const Session& session = truth_.sessions[running.id];
+  if (running.server && *running.server != server && running.tcp) truth_.wrong("client: another server answers");
+  running.server = server;
+  running.is_waiting = false;
+  ++running.round;
+  if (running.round == session.rounds) return finish(running);
+  agenda_.in(session.pause, [this, id = running.id] { ask(id); });
+}
+
+void Clients::finish(Running& running) {
+  Session& session = truth_.sessions[running.id];
+  session.is_done = true;
+  ++done_;
+  if (running.tcp && !session.server_closes) running.tcp->close();
+}
+
+void Clients::step(Running& running, std::vector<Segment> segments) {
+  const Tuple& tuple = truth_.sessions[running.id].client_side;
+  for (const Segment& segment : segments) network_.send(Network::From::client, packet_of(tuple, segment));
+  arm(running);
+}
+
+void Clients::arm(Running& running) {
+  const auto next = running.tcp->next_time();
+  if (!next || (running.armed && *running.armed <= *next)) return;
+  running.armed = *next;
+  agenda_.at(*next, [this, id = running.id] {
+    Running* due = running_of(id);
+    if (due == nullptr) return;
+    due->armed.reset();
+    std::vector<Segment> out;
+    due->tcp->on_time(agenda_.now(), out);
+    step(*due, std::move(out));
+  });
+}
+
+}  // namespace asrp::sim

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All clients: plain hosts that know nothing of the protocol. Each session asks, waits for the answer, checks every octet of
+// it.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+
+#include "sim/network.hpp"
+#include "sim/packets.hpp"
+
+namespace asrp::sim {
+
+class Clients final : public Host {
+ public:
+  Clients(Agenda& agenda, Network& network, Truth& truth, SeededRandom& random)
+      : agenda_(agenda), network_(network), truth_(truth), random_(random) {}
+
+  void begin(std::uint32_t id);
+  void on_packet(Buffer packet) override;
+  [[nodiscard]] std::size_t done() const { return done_; }
+
+ private:
+  struct Running {
+    std::uint32_t id = 0;
+    std::optional<MiniTcp> tcp{};
+    std::uint32_t round = 0;          // that waits for its answer
+    bool is_waiting = false;          // for an answer
+    Buffer response{};                // octets so far
+    std::size_t request_offset = 0;   // in the stream
+    std::size_t response_offset = 0;  // in the stream
+    std::optional<std::uint32_t> server{};
+    std::optional<TimePoint> armed{};
+    unsigned repeats = 0;  // UDP
+  };
+
+  void on_tcp(const packet::PacketView& view, Running& running);
+  void on_udp(const packet::PacketView& view, Running& running);
+  void application(Running& running);
+  void answered(Running& running, std::uint32_t server);
+  void ask(std::uint32_t id);
+  void ask_udp(std::uint32_t id, std::uint32_t round);
+  void step(Running& running, std::vector<Segment> segments);
+  void arm(Running& running);
+  void finish(Running& running);
+  [[nodiscard]] Buffer request(const Session& session, const Running& running) const;
+  Running* running_of(std::uint32_t id);
+
+  Agenda& agenda_;
+  Network& network_;
+  Truth& truth_;
+  SeededRandom& random_;
+  std::unordered_map<Tuple, Running, test::TupleHash> running_;  // by client-side tuple
+  std::size_t done_ = 0;
+};
+
+}  // namespace asrp::sim

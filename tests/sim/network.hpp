@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Links and routes between clients, nodes and servers. Every hop may lose, double, delay and so reorder a packet. Traffic to
+// the cluster is spread over the nodes that are up by rendezvous hashing, as an ECMP router with resilient hashing does.
+#pragma once
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+#include "asrp/packet/packet_view.hpp"
+#include "sim/agenda.hpp"
+#include "support/holder_twins.hpp"
+
+namespace asrp::sim {
+
+using test::SeededRandom;
+
+struct Impairment {
+  std::uint64_t lost_per_mille = 0;
+  std::uint64_t doubled_per_mille = 0;
+  std::uint64_t late_per_mille = 0;  // by up to 20 ms: overtaken by others
+};
+
+class Host {
+ public:
+  virtual ~Host() = default;
+  /// Called also when the host is down; it knows itself.
+  virtual void on_packet(Buffer packet) = 0;
+  /// Its number among the nodes, for the choice of routes.
+  std::uint64_t number = 0;
+};
+
+struct AddressHash {
+  std::size_t operator()(const IpAddress& a) const { return table_hash({{a, 0}, {a, 0}, Protocol::tcp}, 2); }
+};
+
+class Network {
+ public:
+  enum class From : std::uint8_t { client, node, server };
+
+  Network(Agenda& agenda, SeededRandom& random) : agenda_(agenda), random_(random) {}
+
+  void attach(const IpAddress& address, Host& host) { hosts_[address] = &host; }
+  /// Addresses that lead to any node: those of services and of full-NAT ranges.
+  void route_to_cluster(const IpAddress& address) { cluster_[address] = true; }
+  void set_nodes(std::vector<Host*> up) { nodes_ = std::move(up); }
+  /// Moves flows between nodes although none came or went.
+  void reshuffle() { salt_ = random_.next(); }
+  /// Both directions of a client's traffic take the same node, whatever is translated.
+  void set_symmetric(bool symmetric) { symmetric_ = symmetric; }
+  void set_impairment(Impairment impairment) { impairment_ = impairment; }
+
+  void send(From from, Buffer packet) {
+    const auto view = packet::PacketView::parse(packet);
+    if (!view) return;
+    if (random_.below(1000) < impairment_.lost_per_mille) return;
+    Host* host = next_hop(from, view->tuple());
+    if (host == nullptr) {
+      ++unroutable_;
+      return;
+    }
+    if (random_.below(1000) < impairment_.doubled_per_mille) deliver(host, packet);
+    deliver(host, std::move(packet));
+  }
+  [[nodiscard]] std::size_t unroutable() const { return unroutable_; }
+
+ private:
+  Host* next_hop(From from, const Tuple& tuple) {
+    const bool to_cluster = cluster_.contains(tuple.dst.address);
+    const auto known = hosts_.find(tuple.dst.address);
+    // Servers reach clients through the cluster only.
+    const bool is_direct = known != hosts_.end() && (from == From::node || is_node(known->second));
+    if (!to_cluster && is_direct) return known->second;
+    if (from == From::client && !to_cluster) return nullptr;
+    if (from == From::node) return nullptr;
+    return pick_node(from, tuple);
+  }
+
+  [[nodiscard]] bool is_node(const Host* host) const { return std::find(nodes_.begin(), nodes_.end(), host) != nodes_.end(); }
+
+  Host* pick_node(From from, Tuple tuple) {
+    if (symmetric_) {
+      const Endpoint client = from == From::client ? tuple.src : tuple.dst;
+      tuple = {client, client, tuple.protocol};
+    }
+    Host* best = nullptr;
+    std::uint64_t highest = 0;
+    for (Host* node : nodes_) {
+      const std::uint64_t score = table_hash(tuple, salt_ ^ (node->number * 977 + 1));
+      if (best == nullptr || score > highest) {
+        best = node;
+        highest = score;
+      }
+    }
+    return best;
+  }
+
+  void deliver(Host* host, Buffer packet) {
+    Duration delay = std::chrono::microseconds(100 + random_.below(300));
+    if (random_.below(1000) < impairment_.late_per_mille) delay += std::chrono::microseconds(random_.below(20'000));
+    agenda_.in(delay, [host, octets = std::move(packet)] { host->on_packet(octets); });
+  }
+
+  Agenda& agenda_;
+  SeededRandom& random_;
+  std::unordered_map<IpAddress, Host*, AddressHash> hosts_;
+  std::unordered_map<IpAddress, bool, AddressHash> cluster_;
+  std::vector<Host*> nodes_;
+  std::uint64_t salt_ = 0;
+  bool symmetric_ = false;
+  Impairment impairment_;
+  std::size_t unroutable_ = 0;
+};
+
+}  // namespace asrp::sim

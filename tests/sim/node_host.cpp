@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/node_host.hpp"
+
+#include "asrp/wire/decode.hpp"
+
+namespace asrp::sim {
+
+using engine::OutputKind;
+using engine::Tap;
+
+NodeHost::NodeHost(Agenda& agenda, Network& network, Truth& truth, SeededRandom& random, std::uint64_t number_of_it)
+    : agenda_(agenda), network_(network), truth_(truth), random_(random) {
+  number = number_of_it;
+}
+
+void NodeHost::start(engine::NodeOptions options) {
+  options_ = options;
+  ++life_;
+  armed_.reset();
+  acknowledged_.clear();
+  waiting_.clear();
+  burst_.clear();
+  flows_.now = agenda_.now();
+  engine_ = std::make_unique<engine::NodeEngine>(std::move(options), flows_, paths_, random_, *this);
+  arm();
+}
+
+void NodeHost::die() {
+  engine_.reset();
+  flows_.clear();
+  inbox_.clear();
+}
+
+void NodeHost::restart_daemon() {
+  if (!is_up()) return;
+  engine_.reset();
+  inbox_.clear();  // the queue's packets died with the daemon
+  start(options_);
+  std::vector<engine::FlowEntry> marked;
+  flows_.for_each([&](const engine::FlowEntry& entry) {
+    if (entry.mark != engine::FlowMark::none) marked.push_back(entry);
+  });
+  for (const engine::FlowEntry& entry : marked) engine_->on_marked_flow(agenda_.now(), entry);
+  finish();
+}
+
+void NodeHost::reconfigure(engine::NodeOptions options) {
+  options_ = options;
+  if (!is_up()) return;
+  flows_.now = agenda_.now();
+  engine_->reconfigure(agenda_.now(), std::move(options));
+  finish();
+}
+
+void NodeHost::on_packet(Buffer packet) {
+  if (!is_up()) return;
+  inbox_.push_back(std::move(packet));
+  schedule_wake(std::chrono::microseconds(50));
+}
+
+void NodeHost::schedule_wake(Duration delay) {
+  if (wake_scheduled_) return;
+  wake_scheduled_ = true;
+  agenda_.in(delay, [this] {
+    wake_scheduled_ = false;
+    if (is_up()) wake();
+  });
+}
+
+void NodeHost::arm() {
+  const auto next = engine_->next_timeout();
+  if (!next || (armed_ && *armed_ <= *next)) return;
+  armed_ = std::max(*next, agenda_.now());
+  agenda_.at(*armed_, [this, life = life_, at = *armed_] {
+    if (!is_up() || life != life_ || armed_ != at) return;
+    armed_.reset();
+    flows_.now = agenda_.now();
+    engine_->on_timeout(agenda_.now());
+    finish();
+  });
+}
+
+void NodeHost::wake() {
+  flows_.now = agenda_.now();
+  std::vector<Buffer> packets;
+  std::swap(packets, inbox_);
+  for (Buffer& packet : packets) {
+    burst_.push_back(std::move(packet));
+    take(burst_.back());
+  }
+  finish();
+}
+
+bool NodeHost::is_to_service(const Tuple& tuple) const {
+  for (const engine::Service& s : options_.services) {
+    if (s.protocol == tuple.protocol && s.address == tuple.dst) return true;
+  }
+  return false;
+}
+
+bool NodeHost::belongs_to_service(const Tuple& tuple) const {
+  if (is_to_service(tuple)) return true;
+  for (const engine::Service& s : options_.services) {
+    if (s.protocol != tuple.protocol) continue;
+    for (const engine::Backend& backend : s.backends) {
+      if (backend.address != tuple.src) continue;
+      if (s.forward == engine::ForwardMode::nat) return true;
+      const auto& own = s.full_nat.addresses;
+      if (std::find(own.begin(), own.end(), tuple.dst.address) != own.end()) return true;
+    }
+  }
+  return false;
+}
+
+// The rules: which packets go to the daemon, and what the kernel does with the others.
+void NodeHost::take(const Buffer& packet) {
+  const auto view = packet::PacketView::parse(packet);
+  if (!view) return;
+  const Tuple& tuple = view->tuple();
+  for (const IpAddress& own : options_.local_ips) {
+    if (tuple.dst.address != own) continue;
+    if (!test::slow_verify(packet)) truth_.wrong("node: bad checksum of a standalone message");
+    if (view->is_udp() && tuple.dst.port == options_.port) {
+      if (const auto m = wire::decode(view->payload()); m && m->message.type == wire::MsgType::NA) {
+        acknowledged_.insert(m->message.st1);
+      }
+      engine_->on_message(agenda_.now(), tuple.src, own, view->payload());
+    }
+    return;
+  }
+  if (view->is_tcp_syn() && is_to_service(tuple)) {
+    acknowledged_.erase(tuple);  // a SYN begins a session: its NS is none after the NA of an earlier one
+    return queue(Tap::first, packet);
+  }
+  const auto match = flows_.look_up(tuple);
+  if (match.entry == nullptr) {
+    if (belongs_to_service(tuple)) queue(Tap::stray, packet);
+    return;
+  }
+  const bool has_option = packet::locate(*view, options_.marker).status != packet::LocateStatus::none;
+  const bool is_waiting = match.is_original && match.entry->flow.mark == engine::FlowMark::waiting;
+  if (has_option || is_waiting) return queue(Tap::known, packet);
+  forward(packet, true);
+}
+
+void NodeHost::queue(Tap tap, const Buffer& packet) {
+  waiting_.push_back({next_number_, tap, &packet});
+  engine_->on_packet(agenda_.now(), {0, next_number_++}, tap, packet);
+}
+
+void NodeHost::finish() {
+  engine_->flush(agenda_.now());
+  auto& outbox = engine_->outbox();
+  for (const engine::Output& output : outbox.outputs()) {  // what is sent leaves before the verdicts
+    if (output.kind != OutputKind::send_flow && output.kind != OutputKind::send_own) continue;
+    const Octets octets = outbox.octets(output);
+    watch_messages(octets);
+    if (output.kind == OutputKind::send_own) {
+      network_.send(Network::From::node, Buffer(octets.begin(), octets.end()));
+    } else {
+      forward(octets, false);
+    }
+  }
+  for (const engine::Output& output : outbox.outputs()) {
+    if (output.kind == OutputKind::send_flow || output.kind == OutputKind::send_own) continue;
+    const auto found =
+        std::find_if(waiting_.begin(), waiting_.end(), [&](const Waiting& w) { return w.number == output.packet.number; });
+    if (found == waiting_.end()) {
+      truth_.wrong("node: a verdict for no packet, or a second one");
+      continue;
+    }
+    verdict(*found, output.kind, outbox.octets(output));
+    waiting_.erase(found);
+  }
+  if (!waiting_.empty()) truth_.wrong("node: a packet without a verdict");
+  waiting_.clear();
+  outbox.clear();
+  burst_.clear();
+  arm();
+}
+
+void NodeHost::verdict(const Waiting& waiting, OutputKind kind, Octets octets) {
+  if (kind == OutputKind::drop) return;
+  if (waiting.tap == Tap::stray) return truth_.wrong("node: a stray packet accepted untranslated");
+  const Octets packet = kind == OutputKind::replace ? octets : Octets(*waiting.packet);
+  watch_messages(packet);
+  const auto view = packet::PacketView::parse(packet);
+  if (!view) return truth_.wrong("node: a verdict with a damaged packet");
+  if (flows_.look_up(view->tuple()).entry == nullptr) {
+    if (waiting.tap == Tap::first) truth_.wrong("node: a first packet accepted without a session");
+    return;
+  }
+  forward(packet, true);
+}
+
+/// Translates and sends a packet that has an entry; the guard drops what has none.
+void NodeHost::forward(Octets packet, bool decrement_ttl) {
+  const auto view = packet::PacketView::parse(packet);
+  if (!view) return truth_.wrong("node: sends a damaged packet");
+  const auto match = flows_.look_up(view->tuple());
+  if (match.entry == nullptr) return;
+  Buffer out(packet.begin(), packet.end());
+  flows_.translate(match, *view, out);
+  if (decrement_ttl && !packet::decrement_ttl(out)) return;
+  network_.send(Network::From::node, std::move(out));
+}
+
+/// draft 4.3.4: no NS after NA.
+void NodeHost::watch_messages(Octets packet) {
+  const auto view = packet::PacketView::parse(packet);
+  if (!view) return;
+  const bool standalone = view->is_udp() && view->tuple().dst.port == options_.port;
+  const auto located = standalone ? packet::Located{} : packet::locate(*view, options_.marker);
+  if (!standalone && !located.found()) return;
+  const Octets room = standalone ? view->payload() : located.room(*view);
+  const auto decoded = view->is_tcp() ? wire::decode_prefix(room) : wire::decode(room);
+  if (!decoded) return truth_.wrong("node: sends a damaged message");
+  if (decoded->message.type != wire::MsgType::NS) return;
+  if (acknowledged_.contains(decoded->message.st1)) truth_.wrong("node: NS after NA, " + decoded->message.st1.to_string());
+}
+
+std::size_t NodeHost::restored() const {
+  if (!engine_) return 0;
+  return engine_->counters()[engine::NodeCounter::sessions_restored_rs] +
+         engine_->counters()[engine::NodeCounter::sessions_restored_ps];
+}
+
+void NodeHost::check_idle() {
+  if (!is_up()) return;
+  const auto gauges = engine_->gauges();
+  if (gauges.recoveries + gauges.held_packets + gauges.held_octets + gauges.attempts != 0) {
+    truth_.wrong("node: something is still in flight when all is quiet");
+  }
+}
+
+}  // namespace asrp::sim

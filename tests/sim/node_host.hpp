@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One node: a NodeEngine, the kernel's session table, and what the rules do between them. Checks what must hold for any node.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "asrp/engine/node_engine.hpp"
+#include "sim/network.hpp"
+#include "sim/packets.hpp"
+#include "sim/plan.hpp"
+#include "support/kernel_flows.hpp"
+
+namespace asrp::sim {
+
+class NodeHost final : public Host, public engine::EventSink {
+ public:
+  NodeHost(Agenda& agenda, Network& network, Truth& truth, SeededRandom& random, std::uint64_t number_of_it);
+
+  void start(engine::NodeOptions options);
+  /// The host dies: engine and table are gone.
+  void die();
+  /// Only the daemon ends and begins again; the kernel goes on.
+  void restart_daemon();
+  void flush_table() { flows_.clear(); }
+  void reconfigure(engine::NodeOptions options);
+  [[nodiscard]] bool is_up() const { return engine_ != nullptr; }
+
+  void on_packet(Buffer packet) override;
+
+  [[nodiscard]] const engine::NodeEngine* engine() const { return engine_.get(); }
+  [[nodiscard]] std::size_t flows() const { return flows_.size(); }
+  [[nodiscard]] std::size_t restored() const;
+  [[nodiscard]] std::size_t events() const { return events_; }
+  /// In flight in the engine; all of it must be gone when all is quiet.
+  void check_idle();
+
+ private:
+  struct Waiting {
+    std::uint32_t number;
+    engine::Tap tap;
+    const Buffer* packet;
+  };
+
+  void on_event(const engine::Event&) override { ++events_; }
+  void wake();
+  void finish();
+  void take(const Buffer& packet);
+  [[nodiscard]] bool belongs_to_service(const Tuple& tuple) const;
+  [[nodiscard]] bool is_to_service(const Tuple& tuple) const;
+  void queue(engine::Tap tap, const Buffer& packet);
+  void verdict(const Waiting& waiting, engine::OutputKind kind, Octets octets);
+  void forward(Octets packet, bool decrement_ttl);
+  void watch_messages(Octets packet);
+  void schedule_wake(Duration delay);
+  void arm();
+
+  Agenda& agenda_;
+  Network& network_;
+  Truth& truth_;
+  SeededRandom& random_;
+  engine::NodeOptions options_;
+  test::KernelFlows flows_;
+  test::FixedPaths paths_;
+  std::unique_ptr<engine::NodeEngine> engine_;
+  std::uint64_t life_ = 0;  // of the engine: timers of an older one mean nothing
+  std::vector<Buffer> inbox_;
+  std::deque<Buffer> burst_;
+  std::deque<Waiting> waiting_;
+  bool wake_scheduled_ = false;
+  std::optional<TimePoint> armed_;
+  std::uint32_t next_number_ = 1;
+  std::size_t events_ = 0;
+  std::unordered_set<Tuple, test::TupleHash> acknowledged_;  // client-side tuples for which this engine got an NA
+};
+
+}  // namespace asrp::sim

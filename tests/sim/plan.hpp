@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a run is made of: services, servers, sessions, faults. Everything follows from the plan and its seed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "asrp/engine/node_options.hpp"
+#include "sim/network.hpp"
+
+namespace asrp::sim {
+
+struct Plan {
+  std::uint64_t seed = 1;
+  std::size_t nodes = 4;
+  std::size_t servers = 6;
+  std::size_t joining_servers = 1;  // come into the pool during the run
+  std::size_t sessions = 1000;
+  Duration arrivals = std::chrono::seconds(10);  // sessions begin evenly over this time
+  Duration faults = std::chrono::seconds(20);    // faults end after this time
+  Impairment impairment{.lost_per_mille = 20, .doubled_per_mille = 20, .late_per_mille = 20};
+  engine::ForwardMode forward = engine::ForwardMode::nat;
+  engine::Routing routing = engine::Routing::asymmetric;
+  bool symmetric_paths = false;
+  std::size_t udp_percent = 30;
+  std::size_t v6_percent = 50;
+  std::uint16_t full_nat_ports = 2000;  // few, so that mappings meet
+  std::size_t node_deaths = 4;
+  std::size_t node_restarts = 2;  // the daemon only: the kernel keeps the table
+  std::size_t table_flushes = 1;  // of all nodes at once
+  std::size_t reshuffles = 2;
+  std::size_t pool_changes = 2;
+  std::size_t holder_restarts = 4;
+};
+
+/// Addresses and numbers of the simulated network.
+inline constexpr std::uint16_t kTcpPort = 80;
+inline constexpr std::uint16_t kUdpPort = 53;
+inline constexpr std::uint16_t kServerTcpPort = 8080;
+inline constexpr std::uint16_t kServerUdpPort = 5353;
+
+IpAddress node_address(std::size_t node, Family family);
+IpAddress server_address(std::size_t server, Family family);
+IpAddress client_address(std::size_t client, Family family);
+IpAddress service_address(Family family);
+IpAddress full_nat_address(Family family);
+
+inline std::uint16_t service_port(Protocol protocol) { return protocol == Protocol::tcp ? kTcpPort : kUdpPort; }
+inline std::uint16_t server_port(Protocol protocol) { return protocol == Protocol::tcp ? kServerTcpPort : kServerUdpPort; }
+
+/// The pool at some time: `active` servers take part, the next `joining` ones are known.
+struct Pool {
+  std::size_t active = 0;
+  std::size_t joining = 0;
+  std::vector<std::uint32_t> weights;  // of all servers
+};
+
+/// Options of a node: the same on all nodes, but for their addresses. `past`: newest first.
+engine::NodeOptions node_options(const Plan& plan, std::size_t node, const Pool& pool, const std::vector<Pool>& past);
+
+}  // namespace asrp::sim

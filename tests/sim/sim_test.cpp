@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Runs of the simulator. A failure names its seed; ASRP_SIM_SEED=N plays only that one, ASRP_SIM_RUNS=N more than the usual.
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+
+#include "sim/world.hpp"
+
+namespace asrp::sim {
+namespace {
+
+std::vector<std::uint64_t> seeds(std::uint64_t first, std::size_t usual) {
+  if (const char* one = std::getenv("ASRP_SIM_SEED")) return {std::strtoull(one, nullptr, 10)};
+  const char* runs = std::getenv("ASRP_SIM_RUNS");
+  const std::size_t count = runs != nullptr ? std::strtoull(runs, nullptr, 10) : usual;
+  std::vector<std::uint64_t> out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(first + i);
+  return out;
+}
+
+void play(Plan plan, std::uint64_t seed) {
+  plan.seed = seed;
+  const Result result = World(plan).run();
+  MESSAGE("seed ", seed, ": ", result.done, " of ", plan.sessions, " sessions done, ", result.without_backup,
+          " without backup, ", result.excused, " excused, ", result.moved, " restored, ", result.events, " events");
+  CAPTURE(seed);
+  for (const std::string& problem : result.problems) FAIL_CHECK("seed " << seed << ": " << problem);
+  CHECK(result.problem_count == 0);
+  // Sessions that began while their holder was away have no backup, and the faults that follow may end them.
+  CHECK(result.done >= plan.sessions * 95 / 100);
+  CHECK(result.without_backup <= plan.sessions / 20);
+  CHECK(result.excused <= plan.sessions / 100);
+}
+
+TEST_CASE("nothing goes wrong when nothing goes wrong") {
+  Plan plan;
+  plan.sessions = 500;
+  plan.impairment = {};
+  plan.node_deaths = plan.node_restarts = plan.table_flushes = plan.reshuffles = plan.pool_changes = plan.holder_restarts = 0;
+  for (const std::uint64_t seed : seeds(1, 1)) play(plan, seed);
+}
+
+TEST_CASE("nat, asymmetric paths: every session with a backup survives all faults") {
+  Plan plan;
+  plan.sessions = 1000;
+  for (const std::uint64_t seed : seeds(100, 3)) play(plan, seed);
+}
+
+TEST_CASE("nat, symmetric paths") {
+  Plan plan;
+  plan.sessions = 1000;
+  plan.symmetric_paths = true;
+  for (const std::uint64_t seed : seeds(200, 2)) play(plan, seed);
+}
+
+TEST_CASE("full NAT with few ports: mappings collide, sessions do not") {
+  Plan plan;
+  plan.sessions = 1000;
+  plan.forward = engine::ForwardMode::full_nat;
+  for (const std::uint64_t seed : seeds(300, 3)) play(plan, seed);
+}
+
+TEST_CASE("ten thousand sessions") {
+  Plan plan;
+  plan.sessions = 10'000;
+  plan.full_nat_ports = 20'000;
+  for (const auto forward : {engine::ForwardMode::nat, engine::ForwardMode::full_nat}) {
+    plan.forward = forward;
+    for (const std::uint64_t seed : seeds(400, 1)) play(plan, seed);
+  }
+}
+
+}  // namespace
+}  // namespace asrp::sim

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a run knows about its sessions that no engine knows, and what it found wrong.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "asrp/base/tuple.hpp"
+#include "asrp/session/backup.hpp"
+
+namespace asrp::sim {
+
+struct Session {
+  std::uint32_t id = 0;
+  Tuple client_side;
+  std::size_t rounds = 1;
+  std::size_t request_size = 64;
+  std::size_t response_size = 64;
+  Duration pause{};            // before each further request
+  Duration server_pause{};     // before each response: the server speaks first after a fault
+  bool server_closes = false;  // TCP
+
+  // Found out by the servers.
+  std::optional<std::size_t> server;  // that talks to it
+  bool is_protected = false;          // a backup of exactly this session counted
+  TuplePair protected_tuples{};
+  std::vector<Tuple> unchecked{};  // server-side tuples on which it was seen without a backup
+  std::vector<Tuple> opened{};     // server-side tuples on which its SYNs made sockets
+  bool was_misled = false;         // packets of it went to another endpoint
+  bool was_exposed = false;        // its server's holder was down at some time since: UDP may begin anew (decision 12)
+
+  // Found out by the client.
+  bool has_begun = false;
+  bool is_done = false;
+  bool was_reset = false;
+
+  /// Its SYN reached two servers, or one by two mappings: a client that hears of both can only give up.
+  [[nodiscard]] bool is_split() const { return opened.size() > 1; }
+};
+
+class Truth {
+ public:
+  std::vector<Session> sessions;
+
+  /// Octet `offset` of a session's stream in one direction.
+  static std::uint8_t octet(std::uint32_t id, bool to_server, std::size_t offset) {
+    const std::size_t mixed = id * 2654435761u + (to_server ? 97 : 31) + offset * 7 + (offset >> 8) * 3;
+    return static_cast<std::uint8_t>(mixed ^ (mixed >> 11));
+  }
+
+  /// Initial sequence numbers tell whose a segment is, whatever its addresses became.
+  std::map<std::uint32_t, std::uint32_t> client_isns;
+  std::map<std::uint32_t, std::uint32_t> server_isns;
+  static std::optional<std::uint32_t> owner(const std::map<std::uint32_t, std::uint32_t>& isns, std::uint32_t sequence) {
+    auto after = isns.upper_bound(sequence);
+    if (after == isns.begin()) after = isns.end();
+    if (isns.empty() || sequence - std::prev(after)->first > (1u << 20)) return std::nullopt;
+    return std::prev(after)->second;
+  }
+
+  /// A packet of `owner` was given to an endpoint of session `receiver`.
+  void misdelivered(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> receiver, std::string where) {
+    const bool is_known = owner_of_it && *owner_of_it < sessions.size();
+    if (is_known) sessions[*owner_of_it].was_misled = true;
+    const bool is_excused = is_known && (owner_of_it == receiver ? sessions[*owner_of_it].is_split()
+                                                                 : is_full_nat && is_excused_clash(*owner_of_it, receiver));
+    if (is_excused) {
+      ++excused;
+      return;
+    }
+    wrong(std::move(where) + (is_known ? " of session " + std::to_string(*owner_of_it) : " of nobody"));
+  }
+  bool is_full_nat = false;
+  std::size_t excused = 0;
+
+  void wrong(std::string what) {
+    if (problems.size() < 20) problems.push_back(std::move(what));
+    ++problem_count;
+  }
+  std::vector<std::string> problems;
+  std::size_t problem_count = 0;
+
+ private:
+  /// What full NAT can't exclude, and the engines can't see: a packet that came without NS (its holder was away, or the NS took
+  /// another way) took the mapping of another session; or a node has an entry of a session that ended where it did not see it,
+  /// the port serves another client by now, and the paths moved. The kernel's timeouts bound the latter.
+  [[nodiscard]] bool is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const {
+    return !sessions[owner_of_it].unchecked.empty() || (receiver && sessions[*receiver].is_done);
+  }
+};
+
+/// In front of each request and, shorter, each response.
+struct RequestHead {
+  static constexpr std::size_t kSize = 16;
+  std::uint32_t id, round, response_size, pause_ms;
+};
+struct ResponseHead {
+  static constexpr std::size_t kSize = 12;
+  std::uint32_t id, round, server;
+};
+
+}  // namespace asrp::sim

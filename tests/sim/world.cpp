@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/world.hpp"
+
+#include <algorithm>
+
+namespace asrp::sim {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::size_t kClients = 200;
+constexpr Duration kPatience = seconds(120);  // after the last fault, for all sessions to end
+
+}  // namespace
+
+World::World(const Plan& plan)
+    : plan_(plan), random_(plan.seed), network_(agenda_, random_), clients_(agenda_, network_, truth_, random_) {
+  const auto push = plan.symmetric_paths ? engine::Push::automatic : engine::Push::always;
+  const std::size_t servers = plan.servers + plan.joining_servers;
+  truth_.is_full_nat = plan.forward == engine::ForwardMode::full_nat;
+  pool_.active = plan.servers;
+  pool_.weights.assign(servers, 1);
+  network_.set_symmetric(plan.symmetric_paths);
+  network_.set_impairment(plan.impairment);
+  for (const Family family : {Family::v4, Family::v6}) {
+    network_.route_to_cluster(service_address(family));
+    network_.route_to_cluster(full_nat_address(family));
+    for (std::size_t i = 0; i < kClients; ++i) network_.attach(client_address(i, family), clients_);
+  }
+  for (std::size_t i = 0; i < servers; ++i) {
+    servers_.push_back(std::make_unique<ServerHost>(agenda_, network_, truth_, random_, i, push));
+    for (const Family family : {Family::v4, Family::v6}) network_.attach(server_address(i, family), *servers_.back());
+  }
+  for (std::size_t i = 0; i < plan.nodes; ++i) {
+    nodes_.push_back(std::make_unique<NodeHost>(agenda_, network_, truth_, random_, i));
+    for (const Family family : {Family::v4, Family::v6}) network_.attach(node_address(i, family), *nodes_.back());
+    nodes_.back()->start(node_options(plan_, i, pool_, past_));
+  }
+  announce_nodes();
+  make_sessions();
+  plan_faults();
+}
+
+void World::announce_nodes() {
+  std::vector<Host*> up;
+  for (const auto& node : nodes_) {
+    if (node->is_up()) up.push_back(node.get());
+  }
+  network_.set_nodes(std::move(up));
+}
+
+void World::make_sessions() {
+  truth_.sessions.resize(plan_.sessions);
+  for (std::size_t i = 0; i < plan_.sessions; ++i) {
+    Session& s = truth_.sessions[i];
+    s.id = static_cast<std::uint32_t>(i);
+    const Family family = random_.below(100) < plan_.v6_percent ? Family::v6 : Family::v4;
+    const Protocol protocol = random_.below(100) < plan_.udp_percent ? Protocol::udp : Protocol::tcp;
+    const Endpoint client{client_address(i % kClients, family), static_cast<std::uint16_t>(10'000 + i / kClients)};
+    s.client_side = {client, {service_address(family), service_port(protocol)}, protocol};
+    s.rounds = 2 + random_.below(6);
+    s.request_size = RequestHead::kSize + random_.below(120);
+    s.response_size = ResponseHead::kSize + random_.below(protocol == Protocol::tcp ? 1500 : 600);
+    s.pause = milliseconds(random_.below(4000));
+    s.server_pause = random_.one_in(3) ? Duration(milliseconds(random_.below(2000))) : Duration(0);
+    s.server_closes = random_.one_in(4);
+    // Nodes need a moment to learn that holders are there.
+    const TimePoint begin =
+        agenda_.now() + seconds(1) + plan_.arrivals * static_cast<int>(i) / static_cast<int>(plan_.sessions);
+    agenda_.at(begin, [this, id = s.id] { clients_.begin(id); });
+  }
+}
+
+TimePoint World::within_faults() {
+  return agenda_.now() + seconds(2) + Duration(random_.below(static_cast<std::uint64_t>(plan_.faults.count())));
+}
+
+void World::plan_faults() {
+  for (std::size_t i = 0; i < plan_.node_deaths; ++i) {
+    agenda_.at(within_faults(), [this] { kill_node(random_.below(nodes_.size())); });
+  }
+  for (std::size_t i = 0; i < plan_.node_restarts; ++i) {
+    agenda_.at(within_faults(), [this] { nodes_[random_.below(nodes_.size())]->restart_daemon(); });
+  }
+  for (std::size_t i = 0; i < plan_.table_flushes; ++i) {
+    agenda_.at(within_faults(), [this] {
+      for (const auto& node : nodes_) node->flush_table();
+    });
+  }
+  for (std::size_t i = 0; i < plan_.reshuffles; ++i) agenda_.at(within_faults(), [this] { network_.reshuffle(); });
+  for (std::size_t i = 0; i < plan_.pool_changes; ++i) agenda_.at(within_faults(), [this] { change_pool(); });
+  for (std::size_t i = 0; i < plan_.holder_restarts; ++i) {
+    agenda_.at(within_faults(), [this] {
+      ServerHost& server = *servers_[random_.below(servers_.size())];
+      if (random_.one_in(3)) return server.lose_notices();
+      server.kill_holder(milliseconds(10 + random_.below(1500)));
+    });
+  }
+}
+
+/// Never the last one. It comes back empty.
+void World::kill_node(std::size_t node) {
+  const auto up = std::count_if(nodes_.begin(), nodes_.end(), [](const auto& n) { return n->is_up(); });
+  if (up < 2 || !nodes_[node]->is_up()) return;
+  restored_by_dead_ += nodes_[node]->restored();
+  nodes_[node]->die();
+  announce_nodes();
+  agenda_.in(seconds(1) + milliseconds(random_.below(5000)), [this, node] {
+    nodes_[node]->start(node_options(plan_, node, pool_, past_));
+    announce_nodes();
+  });
+}
+
+/// A server joins in two steps, as the manual says, or weights change. Nodes learn of it one after the other.
+void World::change_pool() {
+  const auto tell = [this] {
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      agenda_.in(milliseconds(random_.below(300)), [this, i] {
+        if (nodes_[i]->is_up()) nodes_[i]->reconfigure(node_options(plan_, i, pool_, past_));
+      });
+    }
+  };
+  if (pool_.active + pool_.joining == servers_.size()) {
+    past_.insert(past_.begin(), pool_);
+    pool_.weights[random_.below(pool_.active)] = static_cast<std::uint32_t>(1 + random_.below(3));
+    return tell();
+  }
+  pool_.joining = 1;
+  tell();
+  agenda_.in(seconds(1), [this, tell] {
+    past_.insert(past_.begin(), pool_);
+    pool_.joining = 0;
+    ++pool_.active;
+    tell();
+  });
+}
+
+Result World::run() {
+  const TimePoint end = agenda_.now() + std::max(plan_.arrivals, plan_.faults) + kPatience;
+  while (clients_.done() < truth_.sessions.size() && agenda_.now() < end) agenda_.run_until(agenda_.now() + seconds(1));
+  Result result;
+  judge(result);
+  // When all is over, nothing is kept: not by nodes within seconds, not by holders within their longest wait.
+  network_.set_impairment({});
+  agenda_.run_until(agenda_.now() + seconds(600));
+  for (const auto& node : nodes_) node->check_idle();
+  for (const auto& server : servers_) {
+    if (server->sockets() == 0 && server->backups() != 0) truth_.wrong("server: backups are left of sessions that ended");
+  }
+  result.problems = truth_.problems;
+  result.problem_count = truth_.problem_count;
+  result.events = agenda_.done();
+  return result;
+}
+
+void World::judge(Result& result) {
+  for (const Session& s : truth_.sessions) {
+    result.done += s.is_done ? 1 : 0;
+    result.without_backup += s.is_protected ? 0 : 1;
+    if (s.is_done || !s.is_protected) continue;
+    if (s.is_split() || (truth_.is_full_nat && s.was_misled)) {
+      ++result.excused;
+      continue;
+    }
+    truth_.wrong(std::string(s.was_reset ? "reset" : "stuck") + " although it has a backup: session " + std::to_string(s.id) +
+                 ", " + s.client_side.to_string() + " at " + s.protected_tuples.server_side.to_string());
+  }
+  result.moved = restored_by_dead_;
+  for (const auto& node : nodes_) result.moved += node->restored();
+}
+
+}  // namespace asrp::sim
