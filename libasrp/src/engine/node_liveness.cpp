@@ -80,18 +80,32 @@ void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot) {
   free_probes_.push_back(slot);
   if (holder == nullptr) return;
   const NodeTiming& timing = config_->options().timing;
-  if (holder->outstanding && ++holder->silences >= timing.probe_silences) holder_silent(now, *holder);
-  const IpAddress* local = config_->local_ip(holder->address.family());
-  if (local != nullptr) {
+  const bool fresh = holder->asked == TimePoint{} || now >= holder->asked + timing.probe_interval;
+  if (fresh) {
+    if (holder->outstanding && ++holder->silences >= timing.probe_silences) holder_silent(now, *holder);
     const std::uint64_t random = random_.u64();
     holder->cookie = Cookie{static_cast<std::uint32_t>(random >> 32)};
     holder->source_port = static_cast<std::uint16_t>(1024 + (random & 0xffffffff) % (65536 - 1024));
     holder->outstanding = true;
-    count(Counter::sent_probes);
-    send_message(now, {*local, holder->source_port}, {holder->address, config_->options().port},
-                 wire::query_session(all_zero(holder->address.family()), holder->cookie));
+    holder->repeats = 0;
+    holder->asked = now;
+    send_probe(now, *holder);
+  } else if (holder->outstanding) {
+    ++holder->repeats;
+    send_probe(now, *holder);
   }
-  schedule_probe(*holder, now + timing.probe_interval);
+  // A probe is repeated as every QS is: plain loss on the way must not pass for three silences of a holder.
+  const bool again = holder->outstanding && holder->repeats < timing.query_repeats.size();
+  schedule_probe(*holder, holder->asked + (again ? std::min(timing.query_repeats[holder->repeats], timing.probe_interval)
+                                                 : timing.probe_interval));
+}
+
+void NodeEngine::Impl::send_probe(TimePoint now, const Holder& holder) {
+  const IpAddress* local = config_->local_ip(holder.address.family());
+  if (local == nullptr) return;
+  count(Counter::sent_probes);
+  send_message(now, {*local, holder.source_port}, {holder.address, config_->options().port},
+               wire::query_session(all_zero(holder.address.family()), holder.cookie));
 }
 
 void NodeEngine::Impl::holder_answered(TimePoint now, const IpAddress& address) {

@@ -2,6 +2,7 @@
 // What the node believes of each holder: is it there, and do SYN with data reach it (decision 8, case C06).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 
@@ -31,7 +32,9 @@ struct Holder {
   bool answered = false;  // at least once
   bool gone = false;
   bool outstanding = false;  // the last probe has no answer yet
-  int silences = 0;
+  std::size_t repeats = 0;   // how often that probe was sent again
+  TimePoint asked{};         // when it was sent first
+  int silences = 0;          // probes in a row that all their repeats left without an answer
   Cookie cookie;
   std::uint16_t source_port = 0;
   TimePoint due{};

@@ -56,8 +56,28 @@ TEST_CASE("every holder is asked at the start, and every 2 s, for a session that
     cookies.insert(d.message.cookie.value);
   }
   CHECK(cookies.size() == 8);
+  for (const Datagram& d : first) n.engine.on_message(at(1), answer_from(d), d.from.address, rx_to(d));
+  CHECK(n.wake(at(20)).empty());
   CHECK(n.wake(at(1999)).empty());
   CHECK(n.wake(at(2000)).size() == 8);
+}
+
+TEST_CASE("a probe without an answer is repeated as every QS is, so that plain loss is no silence") {
+  Lone n(one_server());
+  const auto d = n.wake(at(0)).at(0);
+  for (const int repeat : {20, 60, 140}) {
+    CHECK(n.wake(at(repeat - 1)).empty());
+    const auto again = n.wake(at(repeat));
+    REQUIRE(again.size() == 1);
+    CHECK(again[0].message.cookie == d.message.cookie);
+    CHECK(again[0].from == d.from);
+  }
+  CHECK(n.wake(at(1999)).empty());
+  n.engine.on_message(at(1999), answer_from(d), address("192.0.2.10"), rx_to(d));
+  CHECK(n.events.count(EventKind::holder_alive) == 1);
+  const auto next = n.wake(at(2000));
+  REQUIRE(next.size() == 1);
+  CHECK(next[0].message.cookie != d.message.cookie);
 }
 
 TEST_CASE("RX means alive; three silences mean gone; an answer ends it") {
