@@ -178,7 +178,9 @@ Result<Done, IoError> Holder::open() {
   rules_ = std::move(*rules);
   syn_data_ = syn_data_delivered();
   if (auto done = install_rules(config_); !done) return done;
-  return load();
+  auto done = load();
+  if (!done) rules_->undo_first();
+  return done;
 }
 
 void Holder::watch() {

@@ -145,7 +145,10 @@ Result<Done, IoError> Node::open() {
   auto sets = all_rules(config_);
   if (!sets) return Failure{sets.error()};
   if (auto done = rules_->replace(std::move(*sets)); !done) return done;
-  if (auto done = bring_into_force(config_); !done) return done;
+  if (auto done = bring_into_force(config_); !done) {
+    rules_->undo_first();
+    return done;
+  }
   for (const std::string& problem : forwarding_problems(config_)) log_warning("forwarding", problem);
   return Done{};
 }

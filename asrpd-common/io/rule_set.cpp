@@ -157,6 +157,17 @@ Result<bool, IoError> rules_intact(const RuleSet& rules) {
   return true;
 }
 
+Result<bool, IoError> any_chain_present(const RuleSet& rules) {
+  for (const auto& [table, chains] : by_table(rules)) {
+    auto saved = save(rules.family, table);
+    if (!saved) return Failure{saved.error()};
+    const SavedTable now = parse_saved(*saved);
+    for (const Chain& c : chains)
+      if (now.chains.contains(c.name)) return true;
+  }
+  return false;
+}
+
 Result<Done, IoError> remove_rules(const RuleSet& rules) {
   for (const auto& [table, chains] : by_table(rules)) {
     const auto plan = [&name = table, &ours = chains](const SavedTable& now) { return remove_text(now, name, ours); };

@@ -31,6 +31,8 @@ struct RuleSet {
 Result<Done, IoError> install_rules(const RuleSet& rules);
 /// Whether chains, rules and the jumps in first place are as installed.
 Result<bool, IoError> rules_intact(const RuleSet& rules);
+/// Whether any chain of the set is there, from this process or an earlier one.
+Result<bool, IoError> any_chain_present(const RuleSet& rules);
 /// Removes every chain whose name is in the set, and the jumps. No error if there is nothing.
 Result<Done, IoError> remove_rules(const RuleSet& rules);
 

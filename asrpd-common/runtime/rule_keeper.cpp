@@ -46,7 +46,10 @@ class Keeper final : public RuleKeeper {
 
   Result<Done, IoError> replace(std::vector<RuleSet> sets) override {
     const std::lock_guard lock(rules_mutex_);
+    if (sets_.empty())
+      if (auto done = note_fresh(sets); !done) return done;
     if (auto done = install(sets); !done) {
+      if (sets_.empty()) remove_fresh();
       if (auto back = install(sets_); !back)
         log_error("rules", "the former rules cannot be put back: " + back.error().to_string());
       return done;
@@ -62,6 +65,12 @@ class Keeper final : public RuleKeeper {
       change_.emplace(Change{std::move(sets), std::move(done)});
     }
     wake_.notify_one();
+  }
+
+  void undo_first() override {
+    const std::lock_guard lock(rules_mutex_);
+    remove_fresh();
+    sets_.clear();
   }
 
   void remove() override {
@@ -84,6 +93,23 @@ class Keeper final : public RuleKeeper {
     std::vector<RuleSet> sets;
     std::function<void(Result<Done, IoError>)> done;
   };
+
+  Result<Done, IoError> note_fresh(const std::vector<RuleSet>& sets) {
+    fresh_.clear();
+    for (const RuleSet& set : sets) {
+      if (set.chains.empty()) continue;
+      const auto present = io::any_chain_present(set);
+      if (!present) return Failure{present.error()};
+      if (!*present) fresh_.push_back(set);
+    }
+    return Done{};
+  }
+
+  void remove_fresh() {
+    for (const RuleSet& set : fresh_)
+      if (auto done = io::remove_rules(set); !done) log_error("rules", done.error().to_string());
+    fresh_.clear();
+  }
 
   static void remove_stale(const RuleSet& old, const std::vector<RuleSet>& sets) {
     if (old.chains.empty()) return;
@@ -148,6 +174,7 @@ class Keeper final : public RuleKeeper {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::mutex rules_mutex_;  // rules as installed: one change or look at a time
   std::vector<RuleSet> sets_;
+  std::vector<RuleSet> fresh_;  // of which nothing was there before the first replace()
   std::atomic<std::uint64_t> repairs_{0};
   std::mutex mutex_;  // wanted_, change_ and ending_
   std::condition_variable wake_;

@@ -24,10 +24,12 @@ class RuleKeeper {
   virtual ~RuleKeeper() = default;
 
   /// Installs these in place of the ones before; sets without chains are skipped, and what a family had before is removed. On
-  /// failure the old ones are put back.
+  /// failure the old ones are put back; at the first time, what was not there before is removed.
   virtual Result<Done, io::IoError> replace(std::vector<io::RuleSet> sets) = 0;
   /// The same in the keeper's own thread: packets need not wait for iptables. `done` runs in the loop's thread. One at a time.
   virtual void replace_later(std::vector<io::RuleSet> sets, std::function<void(Result<Done, io::IoError>)> done) = 0;
+  /// For a start that failed later: removes what the first replace() made. Rules that an earlier run had left stay.
+  virtual void undo_first() = 0;
   /// Removes what is installed.
   virtual void remove() = 0;
   [[nodiscard]] virtual std::uint64_t repairs() const = 0;
