@@ -31,7 +31,7 @@ bool NodeEngine::Impl::replaces_outdated(TimePoint now, Install& install) {
     const auto entry = flows_.find(tuple);
     if (!entry || !is_outdated(now, *entry, told)) continue;
     count(Counter::sessions_outdated);
-    flows_.remove(entry->tuples.client_side);
+    remove_flow(entry->tuples);
     ++install.tries;
     return true;
   }
@@ -42,7 +42,7 @@ bool NodeEngine::Impl::replaces_outdated(TimePoint now, Install& install) {
 void NodeEngine::Impl::known_with_outdated_entry(TimePoint now, Incoming& in, const Found& found, const FlowEntry& entry,
                                                  const TuplePair& session) {
   count(Counter::sessions_outdated);
-  flows_.remove(entry.tuples.client_side);
+  remove_flow(entry.tuples);
   outbox_.drop(in.id);
   if (!strip(in, found)) return count(Counter::drops_malformed);
   if (found.separate) count(Counter::packets_consumed);
