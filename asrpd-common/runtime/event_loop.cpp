@@ -6,6 +6,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <csignal>
 #include <map>
 #include <optional>
 #include <vector>
@@ -66,7 +67,10 @@ struct EventLoop::Impl {
   }
 };
 
-EventLoop::EventLoop() : impl_(std::make_unique<Impl>()) {}
+EventLoop::EventLoop() : impl_(std::make_unique<Impl>()) {
+  // A reader that has gone (of a log, of the control socket, a child) is an error of write(), not the end of the daemon.
+  std::signal(SIGPIPE, SIG_IGN);
+}
 EventLoop::~EventLoop() { impl_->watched.clear(); }
 
 void EventLoop::watch(int descriptor, Callback on_readable) {
