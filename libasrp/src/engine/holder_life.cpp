@@ -10,8 +10,11 @@ namespace {
 
 using session::Life;
 
-constexpr std::size_t kLooksPerBurst = 512;     // about a millisecond of sock_diag
-constexpr std::uint32_t kSlotsPerSlice = 4096;  // of a reconciliation
+constexpr std::size_t kLooksPerBurst = 128;    // that are due by time: 0.2 ms of sock_diag, which a burst's packets wait
+constexpr std::size_t kLooksPerEviction = 64;  // at least: most of them make room for the bursts that follow
+constexpr std::size_t kLooksPerLoad = 512;     // nobody waits yet
+constexpr std::size_t kLooksPerSlice = 256;    // of a reconciliation
+constexpr std::uint32_t kSlotsPerSlice = 4096;
 constexpr Duration kSliceInterval = std::chrono::milliseconds(5);
 
 }  // namespace
@@ -49,7 +52,7 @@ void HolderEngine::Impl::load(TimePoint now) {
   count(HolderCounter::backups_damaged, loaded.damaged);
   for (std::uint32_t slot = 0; slot < table.slot_limit(); ++slot) {
     want_look(now, slot, Why::load);
-    if (looks.size() < kLooksPerBurst && slot + 1 < table.slot_limit()) continue;
+    if (looks.size() < kLooksPerLoad && slot + 1 < table.slot_limit()) continue;
     look_up();
     for (std::size_t i = 0; i < looks.size(); ++i) apply(now, looks[i], look_states[i], look_tuples[i]);
     looks.clear();
@@ -134,7 +137,7 @@ void HolderEngine::Impl::want_reconcile_looks(TimePoint now) {
   const std::uint32_t end = std::min(table.slot_limit(), *reconcile_at + kSlotsPerSlice);
   std::size_t wanted = 0;
   std::uint32_t slot = *reconcile_at;
-  for (; slot < end && wanted < kLooksPerBurst; ++slot) {
+  for (; slot < end && wanted < kLooksPerSlice; ++slot) {
     const Life state = life.life(slot);
     if (state != Life::settled && state != Life::ending) continue;  // the others have their look-up before them
     want_look(now, slot, Why::reconcile);
@@ -151,7 +154,7 @@ void HolderEngine::Impl::want_eviction_looks(TimePoint now) {
   if (stores == 0 || life.embryonic() + stores <= options.max_embryonic) return;
   due_slots.clear();
   const std::size_t excess = life.embryonic() + stores - options.max_embryonic;
-  life.oldest_embryonic(std::max(excess, kLooksPerBurst / 8), due_slots);
+  life.oldest_embryonic(std::max(excess, kLooksPerEviction), due_slots);
   for (const std::uint32_t slot : due_slots) want_look(now, slot, Why::evict);
 }
 

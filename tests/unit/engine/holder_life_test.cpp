@@ -298,7 +298,7 @@ TEST_CASE("lost notices: all are looked at, in slices, what ended is released, w
   lab.engine->on_notices_lost(lab.now);
   lab.wait(seconds(1));
   CHECK(lab.backups() == 750);
-  CHECK(lab.sessions.largest <= 512);
+  CHECK(lab.sessions.largest <= 256);
   CHECK(lab.knows(numbered(1).client_side));
   CHECK(!lab.knows(numbered(0).client_side));
   CHECK(lab.count(HolderCounter::reconciliations) == 1);
@@ -310,7 +310,7 @@ TEST_CASE("first looks of many new sessions are spread over bursts of a bounded 
   for (int i = 0; i < 2000; ++i) lab.in(syn_with(numbered(i), ns_of(numbered(i))));
   lab.burst();
   lab.wait(seconds(2));
-  CHECK(lab.sessions.largest <= 512);
+  CHECK(lab.sessions.largest <= 128);
   CHECK(lab.sessions.looked_up == 2000);
 }
 
