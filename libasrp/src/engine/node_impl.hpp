@@ -236,7 +236,8 @@ struct NodeEngine::Impl {
   [[nodiscard]] std::uint64_t pair_tag(const TuplePair& pair) const {
     return table_hash(pair.client_side, seed_ ^ 0x5bd1e995) ^ table_hash(pair.server_side, seed_);
   }
-  void remember(TimePoint now, const TuplePair& pair);
+  /// `told`: by an RS or a PS; else made here.
+  void remember(TimePoint now, const TuplePair& pair, bool told);
   /// Takes an entry out of the session table.
   void remove_flow(const TuplePair& pair);
 
@@ -268,7 +269,11 @@ struct NodeEngine::Impl {
   session::TupleIndex attempt_index_;  // by client-side tuple
 
   // memories that forget
-  session::TagTable<std::uint64_t> installed_;       // tuple of either side -> pair_tag()
+  struct Installed {
+    std::uint64_t pair = 0;  // pair_tag()
+    bool told = false;       // by an RS or a PS: the holder knows what came of it since
+  };
+  session::TagTable<Installed> installed_;           // by the tuple of either side
   session::TagTable<std::uint8_t> seen_syn_;         // SYN with an inline NS
   session::TagTable<std::uint8_t> silent_in_a_row_;  // UDP flows whose last recoveries ended in silence
   policy::RateLimiter second_rounds_;

@@ -250,7 +250,7 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install) {
       }
       event(now, EventKind::session_restored, tuples.client_side, tuples, tuples.server_side.dst.address, by_rs ? "RS" : "PS",
             install.asked_since ? now - *install.asked_since : Duration{});
-      remember(now, tuples);
+      remember(now, tuples, true);
       return;
     }
     case Origin::first_packet:
@@ -269,7 +269,7 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install) {
     }
   }
   const bool full_nat = install.service->rule.full_nat;
-  if (!tcp || full_nat) remember(now, tuples);
+  if (!tcp || full_nat) remember(now, tuples, false);
   if (full_nat && install.plan != NsPlan::none) keep_attempt(now, install);
 }
 

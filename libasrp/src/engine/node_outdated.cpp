@@ -14,12 +14,14 @@ constexpr Duration kFresh = std::chrono::seconds(1);
 }  // namespace
 
 /// True if `told`, the word of a holder by RS or PS, replaces `entry`. Of sessions at other servers that holder knows nothing:
-/// there a live entry wins, and so does one that is only just made (decision 13).
+/// there a live entry wins, and so does one that this node has only just made (decision 13). One that the holder told of itself
+/// may be outdated at once: under many short connections a port comes again within a second.
 bool NodeEngine::Impl::is_outdated(TimePoint now, const FlowEntry& entry, const TuplePair& told) {
   if (entry.tuples == told || entry.tuples.server_side.dst != told.server_side.dst) return false;
   if (entry.mark == FlowMark::waiting) return false;  // its NS is on the way: the holder's NA or NC decides
-  const std::uint64_t* installed = installed_.find(hash(entry.tuples.client_side), now, kFresh);
-  return installed == nullptr || *installed != pair_tag(entry.tuples);
+  if (entry.closing) return true;
+  const Installed* installed = installed_.find(hash(entry.tuples.client_side), now, kFresh);
+  return installed == nullptr || installed->told || installed->pair != pair_tag(entry.tuples);
 }
 
 /// True if something outdated was in the way of a session that a holder told of: it is gone, and the install is tried again.

@@ -45,10 +45,10 @@ void NodeEngine::Impl::event(TimePoint now, EventKind kind, const Tuple& flow, c
   events_.on_event({now, kind, flow, session, peer, latency, detail});
 }
 
-void NodeEngine::Impl::remember(TimePoint now, const TuplePair& pair) {
-  const std::uint64_t tag = pair_tag(pair);
-  installed_.put(hash(pair.client_side), now, tag);
-  installed_.put(hash(pair.server_side), now, tag);
+void NodeEngine::Impl::remember(TimePoint now, const TuplePair& pair, bool told) {
+  const Installed installed{pair_tag(pair), told};
+  installed_.put(hash(pair.client_side), now, installed);
+  installed_.put(hash(pair.server_side), now, installed);
 }
 
 void NodeEngine::Impl::remove_flow(const TuplePair& pair) {

@@ -85,3 +85,29 @@ TEST_CASE("an RS does not replace the session that this node has just made, nor 
     CHECK(s.counter(NodeCounter::sessions_outdated) == 0);
   }
 }
+
+TEST_CASE("what a PS told of a moment ago gives way to the next PS of the same server") {
+  NodeScript s(full_nat_options());
+  s.packet(Tap::stray, with_inline(syn_ack(), good_ps(old_session())));
+  REQUIRE(s.flows.entries.at(0).tuples == old_session());
+  CHECK(kinds(s.packet(Tap::known, with_inline(syn_ack(), good_ps(new_session())))) == "drop send_flow");
+  REQUIRE(s.flows.entries.size() == 1);
+  CHECK(s.flows.entries[0].tuples == new_session());
+  CHECK(s.counter(NodeCounter::drops_conflict) == 0);
+}
+
+TEST_CASE("a session made here a moment ago gives way once it is closing, and not before") {
+  for (const bool closing : {false, true}) {
+    CAPTURE(closing);
+    NodeScript s(full_nat_options());
+    s.packet(Tap::first, tcp("203.0.113.8:1", kVip).syn().build());
+    auto& entry = s.flows.entries.at(0);
+    entry.closing = closing;
+    const TuplePair made = entry.tuples;
+    const TuplePair told{tcp_tuple(kClient, kVip), made.server_side};
+    const Buffer answer = tcp(made.server_side.dst.to_string(), made.server_side.src.to_string()).syn_ack().build();
+    const auto outs = s.packet(Tap::known, with_inline(answer, good_ps(told)));
+    CHECK(kinds(outs) == (closing ? "drop send_flow" : "drop"));
+    CHECK(s.flows.entries.at(0).tuples == (closing ? told : made));
+  }
+}
