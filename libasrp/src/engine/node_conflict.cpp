@@ -41,6 +41,8 @@ void NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install) {
   attempt.cookie = config_->cookies().issue(install.flow.tuples);
   attempt.packet = handle;
   attempt.tries = install.tries;
+  attempt.ack_wanted = install.ack_wanted;
+  attempt.apart = install.plan == NsPlan::standalone;
   attempt.due = now + config_->options().timing.attempt_copy;
   attempt_index_.insert(hash(client), slot);
   timers_.add({attempt.due, slot, attempts_.generation(slot), static_cast<std::uint8_t>(TimerKind::attempt)});
@@ -91,6 +93,8 @@ void NodeEngine::Impl::next_mapping(std::uint32_t slot, const ServiceState& serv
   install.origin = Origin::next_mapping;
   install.service = &service;
   install.tries = static_cast<std::uint8_t>(attempt.tries + 1);
+  install.ack_wanted = attempt.ack_wanted;
+  install.no_inline = attempt.apart;
   if (install.tries > kMaxMappingTries || !choose_server(install, 0)) {
     count(Counter::drops_mapping);
     packets_.release(attempt.packet);

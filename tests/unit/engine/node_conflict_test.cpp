@@ -101,6 +101,39 @@ TEST_CASE("the NC of a mapping given up already does nothing") {
   CHECK(s.flows.entries.at(0).tuples == second);
 }
 
+TEST_CASE("the next mapping's NS travels as the first one's did, and asks for an NA as it did") {
+  SUBCASE("apart: the path or the packet did not allow more") {
+    NodeScript s(full_nat_options());
+    const auto outs =
+        s.packet(Tap::first, tcp(kClient, kVip).syn().options("0101131200000000000000000000000000000000").build());
+    REQUIRE(kinds(outs) == "send_own:NS accept");
+    const wire::Message ns = datagram(outs[0])->message;
+    const auto next = s.message(holder_of(ns), kNode, nc_to(ns));
+    REQUIRE(kinds(next) == "send_own:NS send_flow");
+    CHECK(datagram(next[0])->message.has(wire::kFlagNa));
+    CHECK(s.counter(NodeCounter::inline_protected) == 1);
+    CHECK(s.flows.entries.at(0).mark == FlowMark::waiting);
+    CHECK(s.engine.gauges().waiting == 1);
+  }
+  SUBCASE("UDP after a query: F-NA [spec 4.3.3-5]") {
+    auto options = full_nat_options();
+    for (auto& service : options.services) service.protocol = Protocol::udp;
+    options.services[0].backends.resize(1);
+    NodeScript s(options);
+    const auto outs = s.packet(Tap::stray, udp(kClient, kVip).payload("x").build());
+    REQUIRE(kinds(outs) == "drop send_own:QS");
+    const auto q = datagram(outs[1]);
+    auto sent = s.message(answer_from(*q), kNode, rx_to(*q));
+    for (int i = 0; i < 2; ++i) {
+      REQUIRE(kinds(sent) == "send_flow");
+      const wire::Message ns = carried_by(sent[0].octets)->message;
+      CHECK(ns.has(wire::kFlagNa));
+      CHECK(s.engine.gauges().waiting == 1);
+      sent = s.message(holder_of(ns), kNode, nc(ns.tuples()).protocol(Protocol::udp).cookie(ns.cookie.value).build());
+    }
+  }
+}
+
 TEST_CASE("NC with F-CC: the holder is asked, and its older mapping used [spec 4.3.5-3]") {
   NodeScript s(full_nat_options());
   const wire::Message ns = start(s);

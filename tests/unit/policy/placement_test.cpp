@@ -77,6 +77,16 @@ TEST_CASE("golden: the order of servers in a row, for any order of configuration
                                  [](const auto& a, const auto& b) { return a.id < b.id; }));
 }
 
+TEST_CASE("equal scores are ordered by id: many servers, in two orders of configuration [spec 3.5.3-1]") {
+  Epoch epoch;
+  epoch.key = counting_key();
+  for (int i = 0; i < 1000; ++i) epoch.members.push_back({"server" + std::to_string(i), 1});
+  const Ranking one(epoch);
+  std::reverse(epoch.members.begin(), epoch.members.end());
+  const Ranking two(epoch);
+  for (std::uint16_t row = 0; row < 400; ++row) CHECK(order(one, row, 1000) == order(two, row, 1000));
+}
+
 TEST_CASE("golden: all rows at once [spec 3.5.3-1]") {
   const Ranking ranking(pool());
   Buffer letters;

@@ -79,6 +79,8 @@ struct Attempt {
   PacketPool::Handle packet = PacketPool::kNone;
   TimePoint due;
   std::uint8_t tries = 1;
+  bool ack_wanted = false;  // its NS had F-NA
+  bool apart = false;       // its NS did not travel inside the packet
 };
 
 }  // namespace asrp::session
