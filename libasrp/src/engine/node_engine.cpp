@@ -123,7 +123,7 @@ void NodeEngine::Impl::on_timeout(TimePoint now) {
         if (attempts_.alive(timer->slot, timer->generation)) free_attempt(timer->slot, true);
         break;
       case TimerKind::probe:
-        on_probe_due(now, timer->slot);
+        on_probe_due(now, timer->slot, timer->due);
         break;
     }
   }

@@ -214,7 +214,7 @@ struct NodeEngine::Impl {
 
   void list_holders(TimePoint now);
   void schedule_probe(Holder& holder, TimePoint due);
-  void on_probe_due(TimePoint now, std::uint32_t number);
+  void on_probe_due(TimePoint now, std::uint32_t slot, TimePoint due);
   void send_probe(TimePoint now, const Holder& holder);
   void holder_answered(TimePoint now, const IpAddress& address);
   void holder_silent(TimePoint now, Holder& holder);

@@ -75,10 +75,10 @@ void NodeEngine::Impl::schedule_probe(Holder& holder, TimePoint due) {
   timers_.add({holder.due, slot, 0, static_cast<std::uint8_t>(TimerKind::probe)});
 }
 
-void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot) {
+void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot, TimePoint due) {
   Holder* holder = holders_.find(probes_[slot]);
   free_probes_.push_back(slot);
-  if (holder == nullptr) return;
+  if (holder == nullptr || holder->due != due) return;  // left, or left and came back with a timer of its own
   const NodeTiming& timing = config_->options().timing;
   const bool fresh = holder->asked == TimePoint{} || now >= holder->asked + timing.probe_interval;
   if (fresh) {

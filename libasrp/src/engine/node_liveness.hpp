@@ -28,7 +28,6 @@ struct InlinePath {
 
 struct Holder {
   IpAddress address;
-  bool probed = true;     // some backend has it as `yes` or `probe`
   bool answered = false;  // at least once
   bool gone = false;
   bool outstanding = false;  // the last probe has no answer yet

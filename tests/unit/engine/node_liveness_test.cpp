@@ -146,3 +146,20 @@ TEST_CASE("holder = no is not probed, and neither is who left the configuration"
   for (const Datagram& d : sent) CHECK(d.to.address == address("10.0.0.9"));
   CHECK_FALSE(sent.empty());
 }
+
+TEST_CASE("a holder that leaves the configuration and comes back is asked as often as before") {
+  auto options = one_server();
+  options.timing.query_repeats.clear();
+  Lone n(options);
+  auto none = options;
+  none.services[0].backends.clear();
+  n.wake(at(0));
+  for (int i = 1; i <= 5; ++i) {
+    n.engine.reconfigure(at(i), none);
+    n.engine.reconfigure(at(i), options);
+  }
+  n.wake(at(10));
+  std::size_t asked = 0;
+  for (int ms = 20; ms <= 20020; ms += 10) asked += n.wake(at(ms)).size();
+  CHECK(asked == 10);
+}
