@@ -51,7 +51,7 @@ std::optional<std::string> drop_other_capabilities() {
   sets.data[0].effective = sets.data[0].permitted = sets.data[0].inheritable = kNetAdmin | kNetRaw;
   if (syscall(SYS_capset, &sets.header, sets.data) != 0) return std::string("capset: ") + std::strerror(errno);
   // Ambient, so that iptables-restore has them when the daemon is not root. Kernels and filters without it matter only then.
-  for (const unsigned long capability : {CAP_NET_ADMIN, CAP_NET_RAW})
+  for (const unsigned long capability : {std::uint32_t{CAP_NET_ADMIN}, std::uint32_t{CAP_NET_RAW}})
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0) != 0 && geteuid() != 0)
       return std::string("raise ambient capability: ") + std::strerror(errno);
   return std::nullopt;
