@@ -139,6 +139,30 @@ TEST_CASE("servers that are joining are asked but get nothing new; disabled and 
   CHECK(joining_asked);
 }
 
+TEST_CASE("nodes that are one reload apart find each other's sessions (decision 11) [spec 3.5.3-2]") {
+  auto before = servers(1, 11);
+  before[10].ranked = false;  // s11 is joining here
+  const Pool a(before, key_of(1), {}, 2);
+  const Epoch past[] = {epoch(1, 10)};
+  const Pool b(servers(1, 11), key_of(1), past, 2);  // and active there
+  const auto asks = [](const Pool& who, const Tuple& t, std::uint16_t server) {
+    const QueryList list = who.query(t);
+    const auto end = list.servers.begin() + static_cast<std::ptrdiff_t>(list.first_round);
+    return std::find(list.servers.begin(), end, server) != end;
+  };
+  int at_the_new_one = 0;
+  for (int n = 0; n < 5000; ++n) {
+    std::uint16_t ranks[2];
+    // Each of a node's ranks may have the session: the first, or the next if the first was not usable to it.
+    REQUIRE(a.ranks(flow(n), ranks) == 2);
+    for (const std::uint16_t server : ranks) CHECK(asks(b, flow(n), server));
+    REQUIRE(b.ranks(flow(n), ranks) == 2);
+    for (const std::uint16_t server : ranks) CHECK(asks(a, flow(n), server));
+    at_the_new_one += ranks[0] == 10;
+  }
+  CHECK(at_the_new_one > 300);
+}
+
 TEST_CASE("health and order of configuration do not matter, members, weights and key do") {
   const Pool base(servers(1, 3), key_of(1), {}, 2);
   auto other = servers(1, 3);
