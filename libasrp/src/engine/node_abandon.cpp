@@ -21,7 +21,8 @@ void NodeEngine::Impl::not_found(TimePoint now, std::uint32_t slot) {
     if (recovery.may_create) {
       silent_in_a_row_.erase(hash(recovery.trigger));
       create_for_held(recovery, *service);
-    } else if (service->options->no_session == NoSession::reset && recovery.trigger.protocol == Protocol::tcp) {
+    } else if (service->options->no_session == NoSession::reset && recovery.trigger.protocol == Protocol::tcp &&
+               recovery.asked == recovery.candidates_count) {  // whom the rate left out may have the session
       answer_reset(recovery);
     }
   } else if (recovery.kind == RecoveryKind::server) {

@@ -170,6 +170,7 @@ struct NodeEngine::Impl {
   void on_recovery_due(TimePoint now, std::uint32_t slot);
   void schedule_recovery(TimePoint now, std::uint32_t slot);
   void restore(std::uint32_t slot);
+  void join_other_direction(const TuplePair& session);
   void not_found(TimePoint now, std::uint32_t slot);
   void end_in_silence(TimePoint now, std::uint32_t slot);
   void forward_as_is(session::Recovery& recovery);
@@ -182,6 +183,7 @@ struct NodeEngine::Impl {
   // --- node_messages.cpp ----------------------------------------------------------------------------------------------
 
   void on_message(TimePoint now, const Endpoint& from, const IpAddress& to, Octets octets);
+  [[nodiscard]] std::uint32_t recovery_of(const IpAddress& from, const wire::Message& message) const;
   void on_answer(TimePoint now, const Endpoint& from, const wire::Message& message);
   void on_recovered(TimePoint now, std::uint32_t slot, std::size_t candidate, const wire::Message& message);
   void discard(TimePoint now, Counter reason, const Tuple& flow, const IpAddress& peer);
@@ -195,6 +197,7 @@ struct NodeEngine::Impl {
   void on_waiting_due(TimePoint now, std::uint32_t slot);
   void remind(TimePoint now, const Tuple& client_side);
   void acknowledge(std::uint32_t slot);
+  void end_other_waiting(const TuplePair& present);
   void free_waiting(std::uint32_t slot);
   void on_na(TimePoint now, const Endpoint& from, const wire::Message& message);
   void on_marked_flow(TimePoint now, const FlowEntry& entry);

@@ -172,6 +172,7 @@ void NodeEngine::Impl::emit(TimePoint now, Install& install) {
     release_items(install);
     return;
   }
+  end_other_waiting(install.flow.tuples);
   emit_ns(now, install);
   for (std::uint32_t i = install.first_item; i != session::kNoSlot; i = items_[i].next) emit_item(now, install, i);
   settle(now, install);

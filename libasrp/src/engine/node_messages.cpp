@@ -46,11 +46,24 @@ void NodeEngine::Impl::on_message(TimePoint now, const Endpoint& from, const IpA
   }
 }
 
+/// The recovery that an answer is for. An RS names both tuples, and each may be under recovery: the cookie tells which one
+/// asked.
+std::uint32_t NodeEngine::Impl::recovery_of(const IpAddress& from, const wire::Message& message) const {
+  const std::uint32_t first = find_recovery(message.st1);
+  const std::uint32_t second = message.type == wire::MsgType::RS ? find_recovery(message.st2) : kNoSlot;
+  if (first == kNoSlot || second == kNoSlot) return first != kNoSlot ? first : second;
+  const Recovery& recovery = recoveries_[second];
+  const auto begin = recovery.candidates.begin();
+  const bool asked_by_second =
+      std::any_of(begin, begin + static_cast<std::ptrdiff_t>(recovery.asked),
+                  [&](const session::Candidate& c) { return c.address == from && c.cookie == message.cookie; });
+  return asked_by_second ? second : first;
+}
+
 // spec: 4.3.2-3 an answer must match the outstanding request that it is applied to
 void NodeEngine::Impl::on_answer(TimePoint now, const Endpoint& from, const wire::Message& message) {
   if (message.type == wire::MsgType::RX && on_probe_answer(now, from, message)) return;
-  std::uint32_t slot = find_recovery(message.st1);
-  if (slot == kNoSlot && message.type == wire::MsgType::RS) slot = find_recovery(message.st2);
+  const std::uint32_t slot = recovery_of(from.address, message);
   if (slot == kNoSlot) return discard(now, Counter::discarded_unmatched, message.st1, from.address);
   Recovery& recovery = recoveries_[slot];
   const auto begin = recovery.candidates.begin();

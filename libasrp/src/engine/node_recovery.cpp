@@ -64,6 +64,7 @@ void NodeEngine::Impl::recover_client(TimePoint now, Incoming& in, const Service
   if (list.cut) count(Counter::recoveries_list_cut);
   std::size_t first_round = 0;
   for (std::size_t i = 0; i < list.count; ++i) {
+    if (i >= list.first_round && recovery.candidates_count == first_round + kMaxCandidates) break;  // no third round
     const Backend& backend = service.options->backends[list.servers[i]];
     if (backend.holder != HolderPresence::no) add_candidate(recovery, backend.address.address);
     if (i < list.first_round) first_round = recovery.candidates_count;
@@ -196,20 +197,34 @@ void NodeEngine::Impl::on_recovery_due(TimePoint now, std::uint32_t slot) {
 // spec: 4.3.7-2 the session is recovered, and what was held goes on by it
 void NodeEngine::Impl::restore(std::uint32_t slot) {
   Recovery& recovery = recoveries_[slot];
+  const TuplePair session = recovery.found;
   Install install;
-  install.flow.tuples = recovery.found;
+  install.flow.tuples = session;
   install.flow.proven = true;
   install.origin = Origin::restored_rs;
-  install.service = config_->service_at(recovery.found.client_side.dst, recovery.found.client_side.protocol);
+  install.service = config_->service_at(session.client_side.dst, session.client_side.protocol);
   install.asked_since = recovery.started;
-  const std::uint32_t pending = find_install(recovery.found.client_side);
-  if (pending != kNoSlot && installs_[pending].flow.tuples == recovery.found) {
+  const std::uint32_t pending = find_install(session.client_side);
+  if (pending != kNoSlot && installs_[pending].flow.tuples == session) {
     move_held(recovery, installs_[pending], true);
   } else {
     move_held(recovery, install, true);
     add_install(std::move(install));
   }
   free_recovery(slot);
+  join_other_direction(session);
+}
+
+/// Both directions of a session may be without it, each with packets held: one answer serves both.
+void NodeEngine::Impl::join_other_direction(const TuplePair& session) {
+  const std::uint32_t install = find_install(session.client_side);
+  if (install == kNoSlot || installs_[install].flow.tuples != session) return;
+  for (const Tuple& tuple : {session.client_side, session.server_side}) {
+    const std::uint32_t other = find_recovery(tuple);
+    if (other == kNoSlot) continue;
+    move_held(recoveries_[other], installs_[install], true);
+    free_recovery(other);
+  }
 }
 
 void NodeEngine::Impl::move_held(Recovery& recovery, Install& install, bool with_icmp) {

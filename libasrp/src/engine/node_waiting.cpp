@@ -78,6 +78,12 @@ void NodeEngine::Impl::acknowledge(std::uint32_t slot) {
   free_waiting(slot);
 }
 
+/// The NS of a session that is no more must not be repeated: it would make a backup of it.
+void NodeEngine::Impl::end_other_waiting(const TuplePair& present) {
+  const std::uint32_t slot = find_waiting(present.client_side);
+  if (slot != kNoSlot && waiting_[slot].tuples != present) free_waiting(slot);
+}
+
 void NodeEngine::Impl::free_waiting(std::uint32_t slot) {
   waiting_index_.erase(hash(waiting_[slot].tuples.client_side), slot);
   waiting_.give_back(slot);
