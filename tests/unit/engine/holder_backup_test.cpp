@@ -316,9 +316,20 @@ TEST_CASE("a commit that fails: no NA, no RS, handed on unprotected, and it is a
   CHECK(lab.embryonic() == 0);
   CHECK(lab.count(HolderCounter::store_commit_failed) == 1);
   CHECK(lab.count(HolderCounter::backups_unsaved) == 1);
+  CHECK(lab.count(HolderCounter::packets_unprotected) == 1);
   lab.store.fail_commits = false;
   CHECK(lab.in(syn_with(session, ns_of(session).wants_ack())).burst().size() == 2);
   CHECK(lab.knows(session.client_side));
+}
+
+TEST_CASE("a commit that fails, on_full = drop: the packet does not reach the stack") {
+  auto options = HolderLab::default_options();
+  options.on_full = engine::OnFull::drop;
+  HolderLab lab(options);
+  lab.store.fail_commits = true;
+  const TuplePair session = full_nat_session();
+  CHECK(lab.in(syn_with(session, ns_of(session).wants_ack())).one().kind == OutputKind::drop);
+  CHECK(lab.count(HolderCounter::packets_dropped_full) == 1);
 }
 
 TEST_CASE("a commit that fails does not bring back what was released") {
