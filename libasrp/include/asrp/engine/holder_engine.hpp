@@ -56,7 +56,8 @@ class HolderEngine final {
 
   // Inputs. Time never goes backwards. Not thread-safe.
 
-  /// One queued packet; gets exactly one verdict by the next flush(). `packet` must stay valid until then.
+  /// One queued packet; gets exactly one verdict by the next flush(), in the order of the packets. `packet` must stay valid until
+  /// then. Outbound, a verdict with mark 0x1 says that the flow needs the queue no more.
   void on_packet(TimePoint now, PacketId id, Direction direction, Octets packet);
   /// A datagram to ASRP-PORT of this host.
   void on_message(TimePoint now, const Endpoint& from, const Endpoint& to, Octets message);
@@ -69,7 +70,8 @@ class HolderEngine final {
   void reconfigure(TimePoint now, HolderOptions options);
   /// The host's addresses now.
   void on_local_addresses(std::span<const IpAddress> addresses);
-  /// Ends the burst: commits the store, then decides verdicts and answers.
+  /// Ends the burst: looks at what is due, commits the store, then decides verdicts and answers. Call it after on_timeout() and
+  /// the notices too: what they released is committed here.
   void flush(TimePoint now);
 
   Outbox& outbox();
