@@ -56,8 +56,8 @@ class HolderEngine final {
 
   // Inputs. Time never goes backwards. Not thread-safe.
 
-  /// One queued packet; gets exactly one verdict by the next flush(), in the order of the packets. `packet` must stay valid until
-  /// then. Outbound, a verdict with mark 0x1 says that the flow needs the queue no more.
+  /// One queued packet; gets exactly one verdict by the next flush(), in the order of the packets. `packet` must stay valid
+  /// until then. Outbound, a verdict with mark 0x1 says that the flow needs the queue no more.
   void on_packet(TimePoint now, PacketId id, Direction direction, Octets packet);
   /// A datagram to ASRP-PORT of this host.
   void on_message(TimePoint now, const Endpoint& from, const Endpoint& to, Octets message);
