@@ -41,8 +41,9 @@ std::optional<IpAddress> from_v6(Octets icmp, std::uint16_t port) {
 
 }  // namespace
 
-std::optional<IpAddress> unreachable_peer(Octets packet, Family family, std::uint16_t port) {
-  return family == Family::v4 ? from_v4(packet, port) : from_v6(packet, port);
+std::optional<IpAddress> unreachable_peer(Octets packet, const IpAddress& sender, std::uint16_t port) {
+  const auto peer = sender.is_v4() ? from_v4(packet, port) : from_v6(packet, port);
+  return peer == sender ? peer : std::nullopt;
 }
 
 }  // namespace asrp::io

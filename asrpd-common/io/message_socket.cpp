@@ -120,7 +120,7 @@ class UdpMessageSocket final : public MessageSocket {
   };
   Ready poll() const;
   std::size_t receive_from(int descriptor, std::size_t first);
-  void drain_icmp(int descriptor, Family family);
+  void drain_icmp(int descriptor);
 
   std::uint16_t port_;
   UniqueFd v4_;
@@ -185,18 +185,20 @@ std::size_t UdpMessageSocket::receive_from(int descriptor, std::size_t first) {
 std::span<const IpAddress> UdpMessageSocket::unreachable_peers() {
   unreachable_.clear();
   const Ready ready = polled_ ? *std::exchange(polled_, std::nullopt) : poll();
-  if (ready.has(icmp4_)) drain_icmp(icmp4_.get(), Family::v4);
-  if (ready.has(icmp6_)) drain_icmp(icmp6_.get(), Family::v6);
+  if (ready.has(icmp4_)) drain_icmp(icmp4_.get());
+  if (ready.has(icmp6_)) drain_icmp(icmp6_.get());
   return unreachable_;
 }
 
-void UdpMessageSocket::drain_icmp(int descriptor, Family family) {
+void UdpMessageSocket::drain_icmp(int descriptor) {
   std::array<std::uint8_t, 2048> packet{};
   for (;;) {
-    const ssize_t got = ::recv(descriptor, packet.data(), packet.size(), MSG_DONTWAIT);
+    SocketAddress sender;
+    socklen_t length = SocketAddress::capacity();
+    const ssize_t got = ::recvfrom(descriptor, packet.data(), packet.size(), MSG_DONTWAIT, sender.get(), &length);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return;
-    const auto peer = unreachable_peer(Octets(packet).first(static_cast<std::size_t>(got)), family, port_);
+    const auto peer = unreachable_peer(Octets(packet).first(static_cast<std::size_t>(got)), sender.endpoint().address, port_);
     if (peer && unreachable_.size() < kMostUnreachable &&
         std::find(unreachable_.begin(), unreachable_.end(), *peer) == unreachable_.end())
       unreachable_.push_back(*peer);
