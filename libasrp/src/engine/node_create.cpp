@@ -109,25 +109,9 @@ void NodeEngine::Impl::plan_ns(Install& install) {
     return;
   }
   install.flow.mark = FlowMark::none;
-  Item& first = items_[install.first_item];
+  const Item& first = items_[install.first_item];
   bool fits = false;
-  if (!install.no_inline) {
-    switch (first.packet.where) {
-      case PacketRef::Where::caller:
-        fits = prepare_inline(install, first.packet.octets);
-        break;
-      case PacketRef::Where::outbox:
-        scratch_.assign(outbox_.octets().begin() + static_cast<std::ptrdiff_t>(first.packet.start),
-                        outbox_.octets().begin() + static_cast<std::ptrdiff_t>(first.packet.start + first.packet.size));
-        fits = prepare_inline(install, scratch_);
-        break;
-      case PacketRef::Where::held:
-        scratch_.clear();
-        packets_.append_to(first.packet.held, scratch_);
-        fits = prepare_inline(install, scratch_);
-        break;
-    }
-  }
+  if (!install.no_inline) fits = prepare_inline(install, octets_of(first.packet));
   install.plan = fits ? NsPlan::inline_ready : NsPlan::standalone;
   // spec: 4.3.3-5 F-NA where the session does not begin with an explicit first packet; and for what is sent apart (decision 7)
   if (!fits) install.ack_wanted = true;

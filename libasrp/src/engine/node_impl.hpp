@@ -122,6 +122,13 @@ struct NodeEngine::Impl {
   std::uint32_t add_install(Install&& install);
   void append_item(Install& install, const Item& item);
   PacketRef ref_of(const Incoming& in);
+  Octets octets_of(const PacketRef& ref);
+
+  // --- node_company.cpp -----------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool needs_company(const Install& install) const;
+  /// A client's packet of a session whose mapping no holder has confirmed. False: the session is none of those.
+  bool go_in_company(TimePoint now, Incoming& in, const ServiceState& service);
 
   // --- node_stray.cpp, node_known.cpp ---------------------------------------------------------------------------------
 

@@ -50,6 +50,19 @@ NodeEngine::Impl::PacketRef NodeEngine::Impl::ref_of(const Incoming& in) {
   return ref;
 }
 
+/// Its octets, outside of the outbox's buffer; valid until the next call.
+Octets NodeEngine::Impl::octets_of(const PacketRef& ref) {
+  if (ref.where == PacketRef::Where::caller) return ref.octets;
+  scratch_.clear();
+  if (ref.where == PacketRef::Where::held) {
+    packets_.append_to(ref.held, scratch_);
+  } else {
+    const Octets octets = Octets(outbox_.octets()).subspan(ref.start, ref.size);
+    scratch_.assign(octets.begin(), octets.end());
+  }
+  return scratch_;
+}
+
 void NodeEngine::Impl::flush(TimePoint now) {
   if (installs_.empty()) return;
   install_pending(now);
@@ -213,6 +226,11 @@ void NodeEngine::Impl::emit_item(TimePoint now, Install& install, std::uint32_t 
     size = install.ns_size;
   } else if (index != install.first_item && item.carries_ns && install.plan == NsPlan::inline_ready &&
              item.packet.where == PacketRef::Where::caller && prepare_inline(install, item.packet.octets)) {
+    start = install.ns_start;
+    size = install.ns_size;
+    emit_ns(now, install);
+  } else if (index != install.first_item && needs_company(install)) {
+    if (!prepare_inline(install, octets_of(item.packet))) return count(Counter::drops_unchecked);
     start = install.ns_start;
     size = install.ns_size;
     emit_ns(now, install);

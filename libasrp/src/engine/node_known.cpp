@@ -10,6 +10,7 @@ void NodeEngine::Impl::on_known(TimePoint now, Incoming& in) {
   if (service == nullptr) return known_from_server(now, in);
   if (!strip_client_message(now, in)) return outbox_.drop(in.id);
   remind(now, in.view.tuple());
+  if (go_in_company(now, in, *service)) return;
   if (!in.edited) return outbox_.accept(in.id);
   const PacketRef ref = ref_of(in);
   outbox_.replace_range(in.id, ref.start, ref.size);

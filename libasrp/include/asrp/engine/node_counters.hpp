@@ -44,6 +44,7 @@
   X(drops_table_full, "drops.table_full", "packets whose session found no room")                                          \
   X(drops_install, "drops.install", "packets whose session could not be installed")                                       \
   X(drops_mapping, "drops.mapping", "packets for whose session every mapping tried was taken")                            \
+  X(drops_unchecked, "drops.unchecked", "datagrams that can't carry the NS while their full-NAT mapping is unconfirmed")  \
   X(drops_conflict, "drops.conflict", "packets whose RS or PS contradicts a live entry")                                  \
   X(drops_no_session, "drops.no_session", "packets dropped after RX from every candidate")                                \
   X(drops_silence, "drops.silence", "packets dropped because a recovery ended in silence")                                \
