@@ -75,10 +75,14 @@ class Machine final : public engine::EventSink {
  private:
   void step() {
     switch (reader_.u8() % 16) {
-      case 0:
-        return packet(static_cast<Tap>(reader_.u8() % 3), raw());
-      case 1:
-        return message({address("10.0.0.1"), reader_.u16()}, raw());
+      case 0: {
+        const auto tap = static_cast<Tap>(reader_.u8() % 3);  // a statement each: compilers order arguments as they like
+        return packet(tap, raw());
+      }
+      case 1: {
+        const std::uint16_t port = reader_.u16();
+        return message({address("10.0.0.1"), port}, raw());
+      }
       case 2:
       case 3:
       case 4:
@@ -206,7 +210,8 @@ class Machine final : public engine::EventSink {
       wire::encode(wire::recovery_no_session(sent.message), octets);
       return message(from, octets);
     }
-    message(from, rs(some_session()).protocol(sent.message.protocol).cookie(sent.message.cookie.value).build());
+    const TuplePair session = some_session();
+    message(from, rs(session).protocol(sent.message.protocol).cookie(sent.message.cookie.value).build());
   }
 
   void wait(Duration by) {

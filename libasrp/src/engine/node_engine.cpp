@@ -145,24 +145,31 @@ void NodeEngine::Impl::reconfigure(TimePoint now, NodeOptions options) {
     }
   }
   list_holders(now);
-  drop_orphans();
+  drop_orphans(now);
 }
 
 /// Ends what belongs to a service or a server that is gone.
-void NodeEngine::Impl::drop_orphans() {
+void NodeEngine::Impl::drop_orphans(TimePoint now) {
+  const auto legitimate = [&](const TuplePair& tuples) {
+    const ServiceState* service = config_->service_at(tuples.client_side.dst, tuples.client_side.protocol);
+    return service != nullptr && check_legitimacy(service->rule, tuples) == policy::Legitimacy::legitimate;
+  };
   recoveries_.for_each_slot([&](std::uint32_t slot) {
     session::Recovery& recovery = recoveries_[slot];
     const bool from_server = recovery.kind == session::RecoveryKind::server;
     const bool stays = from_server ? config_->server_of(recovery.trigger).has_value()
                                    : config_->service_at(recovery.trigger.dst, recovery.trigger.protocol) != nullptr;
-    if (stays) return;
-    drop_held(recovery, Counter::drops_reconfigured);
-    free_recovery(slot);
+    if (!stays) {
+      drop_held(recovery, Counter::drops_reconfigured);
+      free_recovery(slot);
+    } else if (recovery.found_by != session::Recovery::kNobody && !legitimate(recovery.found)) {
+      // Told under the old configuration, not to be used under the new one: as if it had been RX.
+      recovery.candidates[recovery.found_by].answer = session::Answer::no_session;
+      recovery.found_by = session::Recovery::kNobody;
+      count(Counter::discarded_illegitimate);
+      evaluate(now, slot);
+    }
   });
-  const auto legitimate = [&](const TuplePair& tuples) {
-    const ServiceState* service = config_->service_at(tuples.client_side.dst, tuples.client_side.protocol);
-    return service != nullptr && check_legitimacy(service->rule, tuples) == policy::Legitimacy::legitimate;
-  };
   waiting_.for_each_slot([&](std::uint32_t slot) {
     if (legitimate(waiting_[slot].tuples)) return;
     remove_flow(waiting_[slot].tuples);  // nobody will acknowledge it, and its server is not ours to use

@@ -86,7 +86,7 @@ struct NodeEngine::Impl {
   void on_first(TimePoint now, Incoming& in);
   void on_timeout(TimePoint now);
   void reconfigure(TimePoint now, NodeOptions options);
-  void drop_orphans();
+  void drop_orphans(TimePoint now);
   void apply_limits();
 
   // --- node_create.cpp ------------------------------------------------------------------------------------------------

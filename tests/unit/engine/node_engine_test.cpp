@@ -183,6 +183,24 @@ TEST_CASE("reload ends what belongs to a service that is gone") {
   CHECK(s.flows.entry(tcp_tuple("203.0.113.9:2", kVip)) == nullptr);
 }
 
+TEST_CASE("a session that an RS told under the old configuration is not made under one that forbids it [spec 5-3]") {
+  NodeScript s(basic_options());
+  const auto outs = s.packet(Tap::stray, tcp(kClient, kVip).push().payload("x").build());
+  const auto first = datagram(outs[1]);
+  const auto second = datagram(outs[2]);
+  const TuplePair pair{tcp_tuple(kClient, kVip), {endpoint(kClient), {second->to.address, 8080}, Protocol::tcp}};
+  CHECK(s.message(answer_from(*second), kNode, rs_to(*second, pair)).empty());  // the first in the list may still speak
+  auto other = basic_options();
+  for (auto& b : other.services[0].backends) {
+    if (b.address.address == second->to.address) b.state = engine::BackendState::disabled;
+  }
+  CHECK(s.reconfigure(other).empty());
+  for (const Out& out : s.message(answer_from(*first), kNode, rx_to(*first))) CHECK(datagram(out));
+  s.advance(seconds(1));
+  CHECK(s.flows.installed.empty());
+  CHECK(s.engine.gauges().recoveries == 0);
+}
+
 TEST_CASE("reload in the middle of a burst: packets before it are decided by the old configuration") {
   NodeScript s(basic_options());
   s.begin_burst();
