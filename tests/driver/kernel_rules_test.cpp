@@ -89,7 +89,7 @@ TEST_CASE("a later replacement that fails puts the former rules back") {
   CHECK(!has(saved(), "ASRP-T"));
 }
 
-TEST_CASE("what another program flushes is put back, and the daemon is told (C37)") {
+TEST_CASE("what another program flushes is put back, and the daemon is told") {
   const Namespace ns;
   EventLoop loop;
   int repairs = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the node believes of each holder: is it there, and do SYN with data reach it (decision 8, case C06).
+// What the node believes of each holder: is it there, and do SYN with data reach it (decision 8).
 #pragma once
 
 #include <cstddef>

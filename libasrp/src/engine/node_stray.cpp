@@ -98,7 +98,7 @@ void NodeEngine::Impl::restore_by_ps(const Incoming& in, const TuplePair& sessio
   if (waits != session::kNoSlot && waiting_[waits].tuples == session) acknowledge(waits);
 }
 
-// An ICMP error about an unknown session asks for the session of the packet that it quotes, seen from the other side (C19).
+// An ICMP error about an unknown session asks for the session of the packet that it quotes, seen from the other side.
 void NodeEngine::Impl::stray_icmp(TimePoint now, Incoming& in) {
   const auto quoted = packet::quoted_tuple(in.view);
   if (!quoted) {

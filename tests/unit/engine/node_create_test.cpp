@@ -247,7 +247,7 @@ TEST_CASE("what only looks like a first packet queries") {
   CHECK(s.flows.installed.empty());
 }
 
-TEST_CASE("two datagrams of one flow in a burst: one session, one backup, in order (C18)") {
+TEST_CASE("two datagrams of one flow in a burst: one session, one backup, in order") {
   for (const bool same_burst : {true, false}) {
     CAPTURE(same_burst);
     NodeScript s(udp_options(engine::ExplicitFirst::any));

@@ -79,7 +79,7 @@ engine::NodeOptions some_options(std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("every packet gets exactly one verdict, and nothing stays for ever (C11)") {
+TEST_CASE("every packet gets exactly one verdict, and nothing stays for ever") {
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
     CAPTURE(seed);
     Dice dice(seed);

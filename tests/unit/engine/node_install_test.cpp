@@ -48,7 +48,7 @@ TEST_CASE("an entry that is there keeps its mapping when its server is usable; t
   CHECK(s.counter(NodeCounter::sessions_created) == 1);
 }
 
-TEST_CASE("an entry that is closing, or whose server is not usable any more, makes room for the SYN (C27)") {
+TEST_CASE("an entry that is closing, or whose server is not usable any more, makes room for the SYN") {
   const auto run = [](const TuplePair& there, bool closing) {
     NodeScript s(basic_options());
     s.flows.add(there, FlowMark::none, closing);
@@ -112,7 +112,7 @@ TEST_CASE("nat: one client port to two services on one server: the next server o
   CHECK(s.flows.installed.back().tuples.server_side.dst != mine.server_side.dst);
 }
 
-TEST_CASE("full or broken table: the packet ends here, whichever way it came (C29)") {
+TEST_CASE("full or broken table: the packet ends here, whichever way it came") {
   NodeScript s(basic_options());
   SUBCASE("full") {
     s.flows.capacity = 0;
@@ -138,7 +138,7 @@ TEST_CASE("full or broken table: the packet ends here, whichever way it came (C2
   CHECK(s.counter(NodeCounter::sent_ns_inline_tcp) == 0);
 }
 
-TEST_CASE("RS for a session that is there: the same mapping is success, another one loses (C25, decision 13)") {
+TEST_CASE("RS for a session that is there: the same mapping is success, another one loses (decision 13)") {
   for (const bool same : {true, false}) {
     CAPTURE(same);
     NodeScript s(basic_options());

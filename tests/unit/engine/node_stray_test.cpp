@@ -214,7 +214,7 @@ TEST_CASE("messages from the client's side are taken out, not processed (decisio
   CHECK(s.flows.installed.size() <= 1);
 }
 
-TEST_CASE("an ICMP error about an unknown session asks for the quoted packet's session, and follows it (C19)") {
+TEST_CASE("an ICMP error about an unknown session asks for the quoted packet's session, and follows it") {
   SUBCASE("from the client's side: a router complains about what the cluster sent") {
     NodeScript s(basic_options());
     const Buffer quoted = tcp(kVip, kClient).push().data(1400).build();

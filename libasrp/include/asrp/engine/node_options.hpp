@@ -72,7 +72,7 @@ struct NodeTiming {
   Duration attempt_copy = std::chrono::milliseconds(200);  // copy of a full-NAT first packet (decision 6)
   Duration probe_interval = std::chrono::seconds(2);       // holder liveness (decision 8)
   int probe_silences = 3;
-  Duration inline_retry = std::chrono::seconds(60);  // a path that swallows SYN with data is tried again after it (C06)
+  Duration inline_retry = std::chrono::seconds(60);  // a path that swallows SYN with data is tried again after it
   Duration owner_change = std::chrono::minutes(2);   // explicit UDP packets query first (decision 14)
 };
 
