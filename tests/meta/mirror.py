@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each libasrp/src/x/y.cpp has tests/unit/x/y_test.cpp, and each such test a source or a public header. A source y_part.cpp that
-is only a part of y (surgery_udp.cpp) may be tested in y_test.cpp."""
+is only a part of y (surgery_udp.cpp) may be tested in y_test.cpp, and a topic of y may have its own test (y_topic_test.cpp)."""
 import tree
 
 MODULES = {"base", "wire", "packet", "session", "policy", "engine"}
@@ -11,6 +11,12 @@ def _tests_of(directory, stem):
     whole, _, part = stem.rpartition("_")
     if whole and part:
         yield directory / f"{whole}_test.cpp"
+
+
+def _subjects(root, stem):
+    yield root / f"libasrp/src/{stem}.cpp"
+    yield root / f"libasrp/src/{stem}.hpp"
+    yield root / f"libasrp/include/asrp/{stem}.hpp"
 
 
 def problems(root):
@@ -29,8 +35,8 @@ def problems(root):
         if not path.stem.endswith("_test"):
             continue
         relative = path.relative_to(tests)
-        stem = relative.parent / relative.stem.removesuffix("_test")
-        candidates = (sources / f"{stem}.cpp", root / f"libasrp/include/asrp/{stem}.hpp", sources / f"{stem}.hpp")
-        if relative.parts[0] in MODULES and not any(c.exists() for c in candidates):
+        words = relative.stem.removesuffix("_test").split("_")
+        stems = [relative.parent / "_".join(words[:count]) for count in range(len(words), 0, -1)]
+        if relative.parts[0] in MODULES and not any(c.exists() for stem in stems for c in _subjects(root, stem)):
             found.append(f"{tree.relative(root, path)}: tests nothing by that name in libasrp")
     return found
