@@ -34,7 +34,11 @@ Result<json, IoError> read_saved(const std::string& file) {
 
 std::vector<Sysctl> wanted_sysctls(const NodeConfig& config) {
   const std::string prefix(kPrefix);
-  return {{prefix + "tcp_timeout_established", in_seconds(config.tcp_established())},
+  // An entry is created liberal in both directions, but a plain SYN and its SYN/ACK through the same node make the kernel begin
+  // anew with its own view of the windows, no longer liberal. Once the session's other direction takes another way, each
+  // acknowledgment would be INVALID.
+  return {{prefix + "tcp_be_liberal", 1},
+          {prefix + "tcp_timeout_established", in_seconds(config.tcp_established())},
           {prefix + "udp_timeout", in_seconds(config.timeouts.udp)},
           {prefix + "udp_timeout_stream", in_seconds(config.timeouts.udp_stream)}};
 }
