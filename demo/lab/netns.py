@@ -48,6 +48,10 @@ class Namespace:
             "net.ipv6.conf.all.disable_ipv6": "0",
             "net.ipv6.conf.default.disable_ipv6": "0",
         })
+        # Namespaces pass a packet's hash on, and routers take it for their choice of a path. TCP draws a new one when it repeats
+        # itself, which on real links nobody sees: without this a loss would change the node.
+        if os.path.exists("/proc/sys/net/core/txrehash"):
+            self.sysctl({"net.core.txrehash": 0})
 
     def remove(self) -> None:
         """Kills what runs in the namespace and removes it; no error if it is gone."""
