@@ -78,7 +78,8 @@ def report(result: Result, options: Options) -> None:
     print(f"  sessions survived      {sessions['survived']} of {sessions['total']}, {result.more.get('moved', 0)} moved to another node")
     if not options.kernel_nat:
         print(f"  recovery               p50 {latency['p50']:g} ms, p99 {latency['p99']:g} ms, max {latency['max']:g} ms")
-        print("  messages               " + (", ".join(f"{count} {name}" for name, count in result.messages.items()) or "none"))
+        print("  messages               " + (", ".join(f"{count} {name}" for name, count in result.messages.items()) or "none")
+              + f" ({result.more.get('probes', 0)} of the QS and RX are probes of holders)")
     for problem in result.problems[:12]:
         print("  " + paint("! ", "red") + problem)
     if options.control:

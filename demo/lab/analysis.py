@@ -48,6 +48,7 @@ class Analysis:
         self.messages: Counter[str] = Counter()
         self.carriages: Counter[str] = Counter()
         self.unreadable = 0
+        self.probes = 0  # QS and RX among the messages that only ask whether a holder is there
         self._servers: dict[Session, set[int]] = {}
         self._service = plan.service(family)
         self._server_side: dict[tuple[str, int, str, int, int], Session] = {}
@@ -119,6 +120,7 @@ class Analysis:
             self.unreadable += 1
             return
         self.messages[packet.message.type] += 1
+        self.probes += packet.message.is_probe
         self.carriages[str(packet.carriage)] += 1
         session = _session_of(packet.message)
         if session is not None and packet.message.st2 is not None and packet.message.cookie not in self._refused:

@@ -54,6 +54,11 @@ class Message:
     def st2(self) -> Optional[Tuple5]:
         return self.tuples[1] if len(self.tuples) > 1 else None
 
+    @property
+    def is_probe(self) -> bool:
+        """A QS for a tuple of zeros asks only whether a holder is there; RX answers it."""
+        return len(self.tuples) == 1 and self.tuples[0].sport == 0 and self.tuples[0].dport == 0
+
 
 class Malformed(ValueError):
     """The octets are no valid message; the text says why."""

@@ -47,7 +47,7 @@ class Watched:
     started: float = field(default_factory=time.time)
     sessions: dict[int, int] = field(default_factory=dict)
     throughput: deque[float] = field(default_factory=lambda: deque(maxlen=4096))  # octets a second, one value a period
-    messages: Counter[str] = field(default_factory=Counter)
+    messages: Counter[str] = field(default_factory=Counter)  # standalone ones, without probes of holders
     exchanges: deque[Exchange] = field(default_factory=lambda: deque(maxlen=64))
 
 
@@ -104,6 +104,8 @@ class Monitor:
                 continue
             found = packet.message
             flow = found.st1
+            if found.is_probe:
+                continue
             self.watched.messages[found.type] += 1
             self.watched.exchanges.append(Exchange(
                 moment, found.type, _role(packet.src), _role(packet.dst),

@@ -30,7 +30,7 @@ def judge(lab: Lab, result: Result, analysis: Analysis, moment: float, emptied: 
                           "max": round(max(latencies, default=0.0), 3)}
     result.messages = dict(sorted(analysis.messages.items()))
     result.more |= {"balancer": lab.balancer.name, "family": options.family, "forward": options.forward,
-                    "loss_percent": options.loss, "moved": len(moved), "restored": len(restored),
+                    "loss_percent": options.loss, "probes": analysis.probes, "moved": len(moved), "restored": len(restored),
                     "capture_missed": lab.capture.dropped}
     if options.thorough:
         result.problems += all_checks(lab.capture, options.family)
