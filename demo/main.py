@@ -111,12 +111,14 @@ def main(argv: Sequence[str]) -> int:
         for scenario in SCENARIOS:
             print(f"{scenario:12}  {_module(scenario).ABOUT}")
         return 0
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     removed = remove_dead_labs()
     if removed:
         print(f"removed what {len(removed)} former run(s) had left")
     options = _options(arguments)
+    if arguments.scenario == "conflict":
+        options = replace(options, forward="full-nat")
     started = time.monotonic()
     values = _repeat(arguments.scenario, options, arguments.runs)
     if arguments.compare:

@@ -65,7 +65,7 @@ class Monitor:
 
     def start(self) -> None:
         self._feed = self.topology.core.start(
-            "tcpdump", "-i", "any", "-y", "LINUX_SLL2", "-Q", "in", "-n", "-U", "-Z", "root", "--nano", "-w", "-",
+            "tcpdump", "-i", "any", "-y", "LINUX_SLL2", "-Q", "in", "-n", "-U", "-Z", "root", "--nano", "--immediate-mode", "-w", "-",
             f"udp dst port {plan.ASRP_PORT}", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         for work in (self._sample, self._listen):
             thread = threading.Thread(target=work, daemon=True)

@@ -25,7 +25,7 @@ _LIMIT = 45
 
 
 def run(options: Options, show: Show) -> Result:
-    options = replace(options, forward="full-nat")
+    options = replace(options, forward="full-nat")  # with nat no node chooses a port
     started = time.monotonic()
     result = Result("conflict")
     services = [Service("shell", plan.ECHO_PORT, forward="full-nat", full_nat_ports=(20000, 20000 + _PORTS - 1))]

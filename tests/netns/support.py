@@ -52,7 +52,8 @@ def main(cases: dict[str, Case]) -> None:
     if os.geteuid() != 0:
         print("needs root")
         sys.exit(SKIPPED)
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     remove_dead_labs()
     expect = Expectations()
     for name in arguments.case or cases:
