@@ -32,6 +32,7 @@ http {{
   uwsgi_temp_path {directory}/nginx-{name}-uwsgi;
   scgi_temp_path {directory}/nginx-{name}-scgi;
   keepalive_timeout 600;
+  send_timeout 600;
   sendfile on;
   sendfile_max_chunk 8k;
   server {{
