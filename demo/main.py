@@ -19,6 +19,7 @@ from scenarios.base import Options, Result
 from screen.paint import paint
 from screen.show import Show
 
+COMPARABLE = ("failover", "scale-out", "pool-change", "udp")  # kernel NAT can play these too
 SCENARIOS = ("failover", "asymmetric", "scale-out", "pool-change", "udp", "conflict")
 
 
@@ -32,7 +33,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="list the scenarios")
     parser.add_argument("--keep", action="store_true", help="leave the laboratory up; the next run removes it")
     parser.add_argument("--json", metavar="FILE", help="write the figures")
-    parser.add_argument("--compare", action="store_true", help="play failover on plain kernel DNAT as well")
+    parser.add_argument("--compare", action="store_true", help="play the same on plain kernel DNAT as well")
     parser.add_argument("--control", action="store_true", help="with recovery off: sessions must be lost, or the demo proves nothing")
     parser.add_argument("--family", type=int, choices=(4, 6), default=4, help="IPv4 or IPv6")
     parser.add_argument("--forward", choices=("nat", "full-nat"), default="nat")
@@ -122,7 +123,8 @@ def main(argv: Sequence[str]) -> int:
     started = time.monotonic()
     values = _repeat(arguments.scenario, options, arguments.runs)
     if arguments.compare:
-        compared = play("failover", replace(options, kernel_nat=True, forward="nat", keep=False))
+        other = arguments.scenario if arguments.scenario in COMPARABLE else "failover"
+        compared = play(other, replace(options, kernel_nat=True, forward="nat", keep=False))
         values["compare"] = compared.as_json()
         broken = [r["sessions"]["total"] - r["sessions"]["survived"] for r in (values, values["compare"])]
         print(f"\nsame events: asrp broke {broken[0]} sessions, plain kernel DNAT {broken[1]} of {compared.sessions['total']}")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 180
-# cases: server-first-4 client-first-6 pool-change-full-nat-4
+# cases: server-first-4 client-first-6 pool-change-full-nat-4 no-holder-4
 """Connections are silent until their entries at the nodes time out. The next packet, a server's or a client's, also after the pool
-has changed, finds the session again."""
+has changed, finds the session again. Where servers have no holder the entries live long instead, and no message is sent."""
 
 from __future__ import annotations
 
@@ -50,6 +50,29 @@ def run(options: Options, expect: support.Expectations, who: str, change: bool) 
         expect.none_of(lab.cluster.problems(), "no daemon failed")
 
 
+def no_holder(options: Options, expect: support.Expectations) -> None:
+    lab = support.cluster(options, services(options), members=[Member(1, holder="no"), Member(2, holder="no")])
+    with lab:
+        lab.topology.build()
+        for number in lab.topology.nodes:
+            lab.cluster.start_node(number)
+        lab.topology.route_via(sorted(lab.topology.nodes))
+        lab.capture.start()
+        for space in lab.topology.servers.values():
+            EchoServer(space, plan.ECHO_PORT)
+        group = EchoClient(lab.topology.clients[1], plan.service(options.family), plan.ECHO_PORT, _EACH)
+        for command in ("open 30", "speak 30"):
+            heard = group.command(command)
+            expect.that(len(heard.alive) == _EACH, f"{command}: {len(heard.alive)} of {_EACH} {heard.broken}")
+        for node in lab.topology.nodes.values():
+            lifetime = node.read("/proc/sys/net/netfilter/nf_conntrack_tcp_timeout_established").strip()
+            expect.that(lifetime == "7440", f"{node.name}: established entries live for {lifetime} s")
+        lab.capture.stop()
+        marked = [r for r in lab.capture.all_records() if r.packet.marked]
+        expect.none_of([str(r) for r in marked[:5]], "no message was sent to servers without a holder")
+        expect.none_of(lab.cluster.problems(), "no daemon failed")
+
+
 def variant(family: int, forward: str, who: str, change: bool) -> support.Case:
     return lambda options, expect: run(replace(options, family=family, forward=forward), expect, who, change)
 
@@ -59,4 +82,5 @@ if __name__ == "__main__":
         "server-first-4": variant(4, "nat", "server", False),
         "client-first-6": variant(6, "nat", "client", False),
         "pool-change-full-nat-4": variant(4, "full-nat", "client", True),
+        "no-holder-4": lambda options, expect: no_holder(replace(options, family=4), expect),
     })
