@@ -100,8 +100,8 @@ def decode(octets: bytes) -> Message:
             raise Malformed("no room for Node-Local-IP")
         local_ip = str(ipaddress.ip_address(octets[end:length]))
     if name == "HS":
-        if length < HEADER + 4:
-            raise Malformed("HS without its reserved field")
+        if length != HEADER + 4:
+            raise Malformed("HS is a header and four reserved octets")
         at = HEADER + 4
     return Message(name, flags, protocol, cookie, tuple(tuples), octets[at:end], local_ip, length)
 

@@ -14,6 +14,7 @@ from lab.message import Malformed, Message
 from lab.plan import ASRP_PORT
 
 TCP, UDP = 6, 17
+_FRAGMENT = 3  # UDP option: what follows belongs to a fragment
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 
 
@@ -68,8 +69,12 @@ def _ipv4(octets: bytes) -> Optional[Packet]:
 def _ipv6(octets: bytes) -> Optional[Packet]:
     payload, protocol = struct.unpack_from("!HB", octets, 4)
     start = 40
-    while protocol in (0, 43, 60):
-        protocol, size = octets[start], (octets[start + 1] + 1) * 8
+    while protocol in (0, 43, 44, 51, 60):
+        if protocol == 44 and struct.unpack_from("!H", octets, start + 2)[0] & 0xFFF8:
+            return None
+        units = {44: 8, 51: (octets[start + 1] + 2) * 4}
+        size = units.get(protocol, (octets[start + 1] + 1) * 8)
+        protocol = octets[start]
         start += size
     length = payload + 40 - start
     return _transport(octets, start, length, protocol, _address(octets[8:24]), _address(octets[24:40]))
@@ -119,12 +124,12 @@ def _tcp_marked(options: bytes) -> bool:
 
 
 def _udp(octets: bytes, start: int, length: int, src: str, dst: str) -> Packet:
-    sport, dport, size, _ = struct.unpack_from("!HHHH", octets, start)
+    sport, dport, size, checksum = struct.unpack_from("!HHHH", octets, start)
     base = (UDP, src, sport, dst, dport, 0, 0, 0)
     if dport == ASRP_PORT:
         return _decoded(base, size - 8, "standalone", octets[start + 8:start + size])
     if 8 <= size < length:
-        option = _udp_option(octets[start + size:start + length], size % 2 == 1)
+        option = _udp_option(octets[start + size:start + length], size % 2 == 1, checksum == 0)
         if option is not None:
             return _decoded(base, size - 8, "inline-udp" if size > 8 else "separate-udp", option)
     return Packet(*base, size - 8)
@@ -137,10 +142,14 @@ def _decoded(base: tuple[int, str, int, str, int, int, int, int], rest: int, car
         return Packet(*base, rest, carriage, None, str(error))
 
 
-def _udp_option(surplus: bytes, odd: bool) -> Optional[bytes]:
-    """The message in the surplus area (RFC 9868) behind a pad octet if the datagram's length is odd, and the checksum OCS."""
+def _udp_option(surplus: bytes, odd: bool, unchecked: bool) -> Optional[bytes]:
+    """The message in the surplus area (RFC 9868) behind a pad octet if the datagram's length is odd, and the checksum OCS, which
+    may be 0 where the datagram has no checksum either. An area that is damaged behind the message is not held against it: a
+    mark that should not be there is seen the better."""
     aligned = surplus[1:] if odd else surplus
-    if len(aligned) < 2 or (odd and surplus[0] != 0) or _folded(aligned, len(surplus)) != 0xFFFF:
+    if len(aligned) < 2 or (odd and surplus[0] != 0):
+        return None
+    if _folded(aligned, len(surplus)) != 0xFFFF and not (unchecked and aligned[:2] == b"\0\0"):
         return None
     at = 2
     while at < len(aligned):
@@ -150,7 +159,7 @@ def _udp_option(surplus: bytes, odd: bool) -> Optional[bytes]:
         if kind == 1:
             at += 1
             continue
-        if at + 1 >= len(aligned):
+        if at + 1 >= len(aligned) or kind == _FRAGMENT:
             return None
         size, body = aligned[at + 1], at + 2
         if size == 255:
