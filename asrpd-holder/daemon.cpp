@@ -106,7 +106,7 @@ Result<Done, IoError> Holder::open_edges() {
   auto sender = io::open_raw_sender({config_.marks.own});
   if (!sender) return Failure{sender.error()};
   sender_ = std::move(*sender);
-  auto messages = io::open_message_socket(config_.options.port);
+  auto messages = io::open_message_socket(config_.options.port, io::PeerErrors::ignore);
   if (!messages) return Failure{messages.error()};
   messages_ = std::move(*messages);
   auto paths = io::open_route_paths();

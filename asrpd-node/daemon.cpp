@@ -103,7 +103,7 @@ Result<Done, IoError> Node::open_edges() {
   auto sender = io::open_raw_sender({config_.marks.flow, config_.marks.own});
   if (!sender) return Failure{sender.error()};
   sender_ = std::move(*sender);
-  auto messages = io::open_message_socket(config_.port);
+  auto messages = io::open_message_socket(config_.port, io::PeerErrors::watch);
   if (!messages) return Failure{messages.error()};
   messages_ = std::move(*messages);
   auto paths = io::open_route_paths();

@@ -207,7 +207,7 @@ void UdpMessageSocket::drain_icmp(int descriptor) {
 
 }  // namespace
 
-Result<std::unique_ptr<MessageSocket>, IoError> open_message_socket(std::uint16_t port) {
+Result<std::unique_ptr<MessageSocket>, IoError> open_message_socket(std::uint16_t port, PeerErrors errors) {
   const std::string what = "bind UDP port " + std::to_string(port);
   const auto failure = [&](int number) {
     const char* advice = number == EADDRINUSE ? "another program, or a second daemon in this network namespace, has the port"
@@ -218,9 +218,10 @@ Result<std::unique_ptr<MessageSocket>, IoError> open_message_socket(std::uint16_
   if (!v4) return failure(errno);
   UniqueFd v6 = bound_socket(AF_INET6, port);
   if (!v6 && errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) return failure(errno);
-  UniqueFd icmp4 = icmp_socket(AF_INET);
-  if (!icmp4) return Failure{IoError{"open a raw ICMP socket", errno, "CAP_NET_RAW is needed"}};
-  UniqueFd icmp6 = v6 ? icmp_socket(AF_INET6) : UniqueFd{};
+  const bool watch = errors == PeerErrors::watch;
+  UniqueFd icmp4 = watch ? icmp_socket(AF_INET) : UniqueFd{};
+  if (watch && !icmp4) return Failure{IoError{"open a raw ICMP socket", errno, "CAP_NET_RAW is needed"}};
+  UniqueFd icmp6 = watch && v6 ? icmp_socket(AF_INET6) : UniqueFd{};
   UniqueFd poller = poll_together({v4.get(), v6.get(), icmp4.get(), icmp6.get()});
   if (!poller) return Failure{IoError{"make an epoll descriptor", errno, {}}};
   return std::unique_ptr<MessageSocket>(std::make_unique<UdpMessageSocket>(port, std::move(v4), std::move(v6), std::move(icmp4),

@@ -30,7 +30,10 @@ class MessageSocket {
   virtual std::span<const IpAddress> unreachable_peers() = 0;
 };
 
+/// Whether ICMP "port unreachable" is listened for. A holder has no use for it, and what is not read must not wake anyone.
+enum class PeerErrors : std::uint8_t { watch, ignore };
+
 /// Binds [::]:port and 0.0.0.0:port, IPv4 alone where IPv6 is off.
-Result<std::unique_ptr<MessageSocket>, IoError> open_message_socket(std::uint16_t port);
+Result<std::unique_ptr<MessageSocket>, IoError> open_message_socket(std::uint16_t port, PeerErrors errors);
 
 }  // namespace asrp::io

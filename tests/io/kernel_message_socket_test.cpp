@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <doctest/doctest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -13,8 +15,8 @@ using namespace asrp::test;
 
 namespace {
 
-std::unique_ptr<MessageSocket> socket_on(std::uint16_t port) {
-  auto opened = open_message_socket(port);
+std::unique_ptr<MessageSocket> socket_on(std::uint16_t port, PeerErrors errors = PeerErrors::watch) {
+  auto opened = open_message_socket(port, errors);
   REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : opened.error().to_string()));
   return std::move(*opened);
 }
@@ -95,11 +97,26 @@ TEST_CASE("port unreachable about what left by raw sockets is told, other errors
   CHECK_FALSE(wait_readable(socket->descriptor(), 0));
 }
 
+TEST_CASE("who does not want to hear of unreachable peers is not woken by them") {
+  Lab lab;
+  auto socket = socket_on(51200, PeerErrors::ignore);
+  const auto watching = open_raw_sender({0});
+  REQUIRE(watching.has_value());
+  const UniqueFd canary = UniqueFd(::socket(AF_INET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_ICMP));
+  const Buffer packet = udp_packet(at("10.2.0.1:23456"), at("10.2.0.2:51200"), Buffer{1});
+  (*watching)->stage(packet, 0);
+  (*watching)->flush();
+  REQUIRE(wait_readable(canary.get()));  // the error has come
+  CHECK_FALSE(wait_readable(socket->descriptor(), 0));
+  CHECK(socket->receive().empty());
+  CHECK(socket->unreachable_peers().empty());
+}
+
 TEST_CASE("a port that is taken is an error that says so; IPv6 disabled by sysctl is none") {
   const Namespace ns;
   sysctl("net/ipv6/conf/all/disable_ipv6", "1");
   auto socket = socket_on(51200);
-  auto second = open_message_socket(51200);
+  auto second = open_message_socket(51200, PeerErrors::watch);
   REQUIRE_FALSE(second.has_value());
   CHECK(second.error().error_number == EADDRINUSE);
   const UniqueFd v4 = udp_socket(at("127.0.0.1:0"));

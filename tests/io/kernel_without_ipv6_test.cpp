@@ -38,7 +38,7 @@ bool refuse_ipv6() {
 // 0 if all is well, else the number of the step that is not.
 int without_ipv6() {
   if (!refuse_ipv6() || ::socket(AF_INET6, SOCK_DGRAM, 0) >= 0 || errno != EAFNOSUPPORT) return 1;
-  auto socket = open_message_socket(51200);
+  auto socket = open_message_socket(51200, PeerErrors::watch);
   if (!socket) return 2;
   auto sender = open_raw_sender({0, 0x80000000});
   if (!sender) return 3;
