@@ -168,8 +168,10 @@ Result<Done, IoError> Node::bring_into_force(const NodeConfig& config) {
   engine::NodeOptions options = engine_options(config, state_);
   if (driver_) {
     const TimePoint now = runtime::monotonic_now();
+    const std::vector<engine::Service> before = engine_->options().services;
     engine_->reconfigure(now, std::move(options));
     driver_->finish(now);
+    driver_->remove_orphaned_flows(before);
   } else {
     engine_.emplace(std::move(options), *conntrack_, *paths_, random_, events_);
     driver_.emplace(*engine_, edges(),

@@ -45,6 +45,9 @@ class NodeDriver {
   /// Removes entries that a service's packets got while our rules were away: they translate nothing, and would keep the session
   /// from being recovered. At the start, and when rules were put back.
   void remove_untranslated_flows();
+  /// After a reconfigure: removes the UDP entries of services in `before` whose server is no longer one of the service's, or is
+  /// disabled. A talkative client would keep such an entry, and talk to nobody, for ever. TCP sessions end by themselves.
+  void remove_orphaned_flows(std::span<const engine::Service> before);
   /// Watches how full the kernel's table is, and tells the engine when it has to refuse unproven sessions (decision 5).
   void check_table_fill();
   /// Sends what the engine's outbox holds, after an input that was not given by the members above (reconfigure).
@@ -54,6 +57,7 @@ class NodeDriver {
     std::uint64_t bursts = 0;
     std::uint64_t cut_packets = 0;   // the kernel gave a part only: dropped, never sent back
     std::uint64_t untranslated = 0;  // entries removed because they translated nothing
+    std::uint64_t orphaned = 0;      // UDP entries removed because their server left
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
 

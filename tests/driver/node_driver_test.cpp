@@ -178,6 +178,40 @@ TEST_CASE("marked entries are handed to the engine: a new daemon goes on with NS
   CHECK(repeated);
 }
 
+TEST_CASE("UDP entries whose server left the pool are removed, all others stay") {
+  Bench b;
+  engine::NodeOptions options = b.engine.options();
+  engine::Service udp = options.services[0];
+  udp.name = "dns";
+  udp.protocol = Protocol::udp;
+  udp.address.port = 53;
+  options.services.push_back(udp);
+  b.engine.reconfigure(b.now, options);
+  const auto before = b.engine.options().services;
+  const auto entry = [&](const engine::Service& service, std::uint16_t port, const Endpoint& server) {
+    const Endpoint client{*IpAddress::parse("203.0.113.5"), port};
+    return engine::FlowEntry{
+        {{client, service.address, service.protocol}, {client, server, service.protocol}}, FlowMark::none, false};
+  };
+  const Endpoint leaving = udp.backends[0].address;
+  const Endpoint staying = udp.backends[1].address;
+  const Endpoint elsewhere = *Endpoint::parse("192.0.2.77:53");
+  engine::Service foreign = udp;
+  foreign.address = elsewhere;
+  b.conntrack.table.entries = {entry(udp, 1, leaving), entry(udp, 2, staying), entry(options.services[0], 3, leaving),
+                               entry(foreign, 4, elsewhere)};
+  b.driver.remove_orphaned_flows(before);
+  CHECK(b.conntrack.table.entries.size() == 4);
+
+  SUBCASE("removed") { options.services.back().backends.erase(options.services.back().backends.begin()); }
+  SUBCASE("disabled") { options.services.back().backends[0].state = engine::BackendState::disabled; }
+  b.engine.reconfigure(b.now, options);
+  b.driver.remove_orphaned_flows(before);
+  CHECK(b.conntrack.table.entries.size() == 3);
+  CHECK(!b.conntrack.table.find(entry(udp, 1, leaving).tuples.client_side));
+  CHECK(b.driver.statistics().orphaned == 1);
+}
+
 TEST_CASE("entries of a service that translate nothing are removed, others stay") {
   Bench b;
   const Tuple foreign = tcp_tuple("203.0.113.5:4000", "198.51.100.99:80");
