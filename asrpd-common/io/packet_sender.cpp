@@ -3,12 +3,14 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <vector>
 
+#include "io/fragments.hpp"
 #include "io/unique_fd.hpp"
 
 namespace asrp::io {
@@ -19,6 +21,7 @@ constexpr int kSendBuffer = 64 << 20;  // a burst never waits for a device; what
 constexpr std::size_t kIpv4Header = 20;
 constexpr std::size_t kIpv6Header = 40;
 constexpr std::size_t kMostPerCall = 1024;  // UIO_MAXIOV, sendmmsg's own limit
+constexpr std::size_t kFragment = 1280;     // octets; fits every route of IPv6, and of IPv4 in practice
 
 UniqueFd raw_socket(int family, std::uint32_t mark) {
   UniqueFd descriptor(
@@ -52,7 +55,8 @@ class RawSender final : public PacketSender {
 
  private:
   void send_run(std::size_t first, std::size_t last);
-  void send_other_way(Staged& staged, const msghdr& header);
+  void send_other_way(Staged& staged, msghdr header);
+  bool send_fragments(const Staged& staged, msghdr header);
   void count_failure(int error_number) {
     if (error_number == EMSGSIZE) {
       ++statistics_.too_big;
@@ -66,6 +70,7 @@ class RawSender final : public PacketSender {
   std::vector<Staged> staged_;
   std::vector<iovec> pieces_;
   std::vector<mmsghdr> headers_;
+  std::uint32_t fragment_id_ = static_cast<std::uint32_t>(::getpid()) << 8;  // that of the last packet cut without its own
   Statistics statistics_;
 };
 
@@ -114,17 +119,30 @@ void RawSender::flush() {
   staged_.clear();
 }
 
+// A datagram that was reassembled for the queue and is cut again. Connection tracking puts the fragments together once more, so
+// they are translated as one, and leave in fragments.
+bool RawSender::send_fragments(const Staged& staged, msghdr header) {
+  if (++fragment_id_ % 0x10000 == 0) ++fragment_id_;  // 0 in IPv4 asks the kernel for another one each time
+  const std::vector<Buffer> fragments = fragments_of(staged.packet, kFragment, fragment_id_);
+  for (const Buffer& fragment : fragments) {
+    iovec piece{const_cast<std::uint8_t*>(fragment.data()), fragment.size()};
+    header.msg_iov = &piece;
+    if (::sendmsg(staged.descriptor, &header, MSG_DONTWAIT) < 0) return false;
+  }
+  if (fragments.empty()) errno = EMSGSIZE;
+  return !fragments.empty();
+}
+
 // A packet that failed alone, with its errno. Some node has no route to its own service's address, which only the translation
 // replaces; then the route to where the packet came from does as well.
-void RawSender::send_other_way(Staged& staged, const msghdr& header) {
+void RawSender::send_other_way(Staged& staged, msghdr header) {
+  bool sent = false;
   const bool no_route = errno == ENETUNREACH || errno == EHOSTUNREACH;
-  if (no_route && fill_address(staged.packet, staged.address, true)) {
-    if (::sendmsg(staged.descriptor, &header, MSG_DONTWAIT) >= 0) {
-      ++statistics_.sent;
-      return;
-    }
-  }
-  count_failure(errno);
+  if (no_route && fill_address(staged.packet, staged.address, true))
+    sent = ::sendmsg(staged.descriptor, &header, MSG_DONTWAIT) >= 0;
+  if (!sent && errno == EMSGSIZE) sent = send_fragments(staged, header);
+  if (!sent) return count_failure(errno);
+  ++statistics_.sent;
 }
 
 void RawSender::send_run(std::size_t first, std::size_t last) {

@@ -15,7 +15,8 @@ class PacketSender {
  public:
   virtual ~PacketSender() = default;
   /// Stages a packet; `mark` is the SO_MARK that it carries (0 none). The octets must stay valid until flush(). A packet enters
-  /// at OUTPUT; the kernel routes it by its own destination, after translation.
+  /// at OUTPUT; the kernel routes it by its own destination, after translation. A datagram above the route's MTU goes in
+  /// fragments if it may (no DF in IPv4); it counts as one.
   virtual void stage(Octets packet, std::uint32_t mark) = 0;
   virtual void flush() = 0;
   struct Statistics {

@@ -47,17 +47,19 @@ TEST_CASE("packets with foreign sources leave in order, with their mark, in both
   CHECK(out->statistics().failed == 1);  // the guard's refusal comes back as EPERM
 }
 
-TEST_CASE("what is larger than the route's MTU, has no route or is no packet is counted; the others go") {
+TEST_CASE("what is larger than the route's MTU and must not be cut, has no route or is no packet is counted; the others go") {
   Lab lab;
   lab.server.enter();
   const UniqueFd receiver = udp_socket(at("10.2.0.2:7000"));
   lab.node.enter();
   auto out = sender({0});
-  const Buffer large = udp_packet(at("192.0.2.7:1234"), at("10.2.0.2:7000"), Buffer(2000));
-  const Buffer large6 = udp_packet(at("[2001:db8::7]:1234"), at("[fd02::2]:7000"), Buffer(2000));
+  Buffer large = udp_packet(at("192.0.2.7:1234"), at("10.2.0.2:7000"), Buffer(2000));
+  large[6] = 0x40;  // DF
+  Buffer large6 = udp_packet(at("[2001:db8::7]:1234"), at("[fd02::2]:7000"), Buffer(2000));
+  large6[6] = 6;  // TCP is never cut
   const Buffer nowhere = udp_packet(at("192.0.2.7:1234"), at("198.51.100.1:7000"), Buffer{1});
   const Buffer good = udp_packet(at("192.0.2.7:1234"), at("10.2.0.2:7000"), Buffer{1, 2});
-  for (const Buffer* p : {&good, &large, &nowhere, &large6, &good}) out->stage(*p, 0);
+  for (const Buffer* p : std::initializer_list<const Buffer*>{&good, &large, &nowhere, &large6, &good}) out->stage(*p, 0);
   out->stage(Octets(good).first(10), 0);
   out->stage({}, 0);
   out->flush();
@@ -68,4 +70,37 @@ TEST_CASE("what is larger than the route's MTU, has no route or is no packet is 
   CHECK(statistics.sent == 2);
   CHECK(statistics.too_big == 2);
   CHECK(statistics.failed == 3);
+}
+
+TEST_CASE("a datagram above the route's MTU goes in fragments, also through conntrack and its translation") {
+  Lab lab;
+  lab.server.enter();
+  const UniqueFd v4 = udp_socket(at("10.2.0.2:7000"));
+  const UniqueFd v6 = udp_socket(at("[fd02::2]:7000"));
+  lab.node.enter();
+  bool translated = false;
+  SUBCASE("as it is") {}
+  SUBCASE("translated") {
+    translated = true;
+    run("iptables -t nat -A OUTPUT -p udp --dport 7001 -j DNAT --to-destination 10.2.0.2:7000");
+    run("ip6tables -t nat -A OUTPUT -p udp --dport 7001 -j DNAT --to-destination [fd02::2]:7000");
+  }
+  auto out = sender({0x40000000});
+  for (const std::size_t size : {1473u, 4000u, 4003u, 60000u}) {
+    Buffer data(size);
+    for (std::size_t i = 0; i < size; ++i) data[i] = static_cast<std::uint8_t>(i * 7 / 3);
+    const std::string port = translated ? "7001" : "7000";
+    Buffer packet4 = udp_packet(at("192.0.2.7:1234"), at(("10.2.0.2:" + port).c_str()), data);
+    packet4[6] = 0;  // may be cut
+    const Buffer packet6 = udp_packet(at("[2001:db8::7]:1234"), at(("[fd02::2]:" + port).c_str()), data);
+    out->stage(packet4, 0x40000000);
+    out->stage(packet6, 0x40000000);
+    out->flush();
+    lab.server.enter();
+    CHECK(receive(v4.get()) == data);
+    CHECK(receive(v6.get()) == data);
+    lab.node.enter();
+  }
+  CHECK(out->statistics().sent == 8);
+  CHECK(out->statistics().too_big == 0);
 }
