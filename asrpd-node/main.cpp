@@ -62,10 +62,13 @@ int main(int argc, char** argv) {
   CLI::App app("ASRP cluster node: a load balancer whose sessions survive the loss of a node.");
   app.footer(kExample);
   auto* config_option = app.add_option("--config", arguments.config, "configuration file")->capture_default_str();
-  app.add_flag("--check-config", arguments.check_config, "report every problem of the configuration, then exit");
-  app.add_flag("--print-config", arguments.print_config, "print the effective configuration, keys included, then exit");
-  app.add_flag("--remove-rules", arguments.remove_rules,
-               "remove the rules that outlive the daemon, put sysctls back, then exit");
+  auto* check = app.add_flag("--check-config", arguments.check_config, "report every problem of the configuration, then exit");
+  auto* print =
+      app.add_flag("--print-config", arguments.print_config, "print the effective configuration, keys included, then exit");
+  auto* remove = app.add_flag("--remove-rules", arguments.remove_rules,
+                              "remove the rules that outlive the daemon, put sysctls back, then exit");
+  check->excludes(print)->excludes(remove);
+  print->excludes(remove);
   app.set_version_flag("--version", "asrpd-node " ASRP_VERSION);
   try {
     app.parse(argc, argv);

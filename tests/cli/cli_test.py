@@ -41,7 +41,8 @@ class Daemons(unittest.TestCase):
 
     def test_wrong_usage_is_2(self) -> None:
         for program in DAEMONS.values():
-            for argv in (["--no-such"], ["stray"], ["--config"]):
+            for argv in (["--no-such"], ["stray"], ["--config"], ["--check-config", "--print-config"],
+                         ["--remove-rules", "--check-config"], ["--print-config", "--remove-rules"]):
                 self.assertEqual(run(program, *argv).returncode, 2, argv)
         for argv in ([], ["--no-such"], ["nothing"], ["counters", "--no-such"]):
             self.assertEqual(run(CTL, *argv).returncode, 2, argv)
