@@ -217,6 +217,9 @@ Result<std::unique_ptr<ControlSocket>, IoError> ControlSocket::open(EventLoop& l
     return Failure{IoError{"open control socket " + path, EADDRINUSE, "another instance is running and answers there"}};
   std::error_code ignored;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
+  struct stat there {};
+  if (lstat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode))
+    return Failure{IoError{"open control socket " + path, EEXIST, "something else than a socket is there; give another path"}};
   unlink(path.c_str());
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Failure{IoError{"open control socket " + path, errno, ""}};

@@ -77,6 +77,18 @@ TEST_CASE("privileges: one message names what is missing and what to do") {
   CHECK(capability_advice("asrpd-node", false, true).find("lacks CAP_NET_RAW: ") != std::string::npos);
 }
 
+TEST_CASE("control socket: a file that is no socket is left alone") {
+  EventLoop loop;
+  char name[] = "asrp-control-XXXXXX";
+  const int file = mkstemp(name);
+  REQUIRE(file >= 0);
+  close(file);
+  const auto opened = ControlSocket::open(loop, name, {});
+  CHECK(!opened.has_value());
+  CHECK(access(name, F_OK) == 0);
+  unlink(name);
+}
+
 TEST_CASE("random: numbers differ, whatever the sizes asked for") {
   SystemRandom random;
   Buffer a(16), b(16), large(4000);
