@@ -51,6 +51,17 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
+/// No more of a line than a key and generous white space need: the file may be a device that never ends.
+bool read_first_line(const std::filesystem::path& path, std::string& out) {
+  char start[256];
+  std::ifstream stream(path, std::ios::binary);
+  stream.read(start, sizeof start);
+  out.assign(start, static_cast<std::size_t>(stream.gcount()));
+  const bool any = !out.empty();
+  out.resize(std::min(out.find('\n'), out.size()));
+  return any;
+}
+
 bool parse_key(const std::string& text, HashKey& out) {
   Buffer octets;
   if (text.size() != 32 || !from_hex(text, octets) || octets.size() != out.size()) return false;
@@ -295,8 +306,7 @@ void Reader::secret(const std::string& key, SecretKey& out) {
     reported = file_key;
     std::filesystem::path path(file->text);
     if (path.is_relative()) path = std::filesystem::path(file_).parent_path() / path;
-    std::ifstream stream(path);
-    if (!std::getline(stream, text)) return problem(file_key, "cannot read a key from " + path.string());
+    if (!read_first_line(path, text)) return problem(file_key, "cannot read a key from " + path.string());
     struct stat status {};
     if (stat(path.c_str(), &status) == 0 && (status.st_mode & 077) != 0)
       warning(file_key, path.string() + " can be read by others than its owner; chmod 600 it");

@@ -99,8 +99,9 @@ std::optional<Value> parse_toml(std::string_view text, const std::string& file, 
 std::optional<Value> load_toml(const std::string& file, Problems& problems) {
   const auto text = runtime::read_file(file);
   if (text && text->has_value()) return parse_toml(**text, file, problems);
-  const int error = text ? ENOENT : text.error().error_number;
-  problems.list.push_back({file, 0, "", std::string("cannot be read: ") + std::strerror(error), false});
+  std::string why = std::strerror(text ? ENOENT : text.error().error_number);
+  if (!text && !text.error().advice.empty()) why += "; " + text.error().advice;
+  problems.list.push_back({file, 0, "", "cannot be read: " + why, false});
   return std::nullopt;
 }
 

@@ -19,9 +19,11 @@ Result<std::optional<std::string>, IoError> read_file(const std::string& path) {
   std::string text;
   char chunk[16384];
   ssize_t size = fd < 0 ? -1 : 0;
-  while (fd >= 0 && (size = read(fd, chunk, sizeof chunk)) > 0) text.append(chunk, static_cast<std::size_t>(size));
+  while (fd >= 0 && text.size() <= kMaxFile && (size = read(fd, chunk, sizeof chunk)) > 0)
+    text.append(chunk, static_cast<std::size_t>(size));
   const int error = errno;
   if (fd >= 0) close(fd);
+  if (text.size() > kMaxFile) return Failure{IoError{"read " + path, EFBIG, "at most 16 MiB are read"}};
   if (size < 0) return Failure{IoError{"read " + path, error, ""}};
   return std::optional<std::string>(std::move(text));
 }

@@ -2,6 +2,7 @@
 // Small files that must be whole at any instant.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 
@@ -10,7 +11,10 @@
 
 namespace asrp::runtime {
 
-/// The text of a file; none if there is no such file.
+/// What read_file takes at most: a device that never ends must not fill the memory.
+inline constexpr std::size_t kMaxFile = 16u << 20;
+
+/// The text of a file; none if there is no such file. More than kMaxFile octets are an error.
 Result<std::optional<std::string>, io::IoError> read_file(const std::string& path);
 /// Replaces the file in one step, mode 0600; makes its directory if missing.
 Result<Done, io::IoError> write_file(const std::string& path, const std::string& text);

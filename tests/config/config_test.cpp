@@ -213,6 +213,23 @@ TEST_CASE("a file that is not there, and one that is a folder, are one problem e
   }
 }
 
+TEST_CASE("a file that never ends is a problem, as configuration and as key") {
+  for (const bool is_node : {true, false}) {
+    config::Problems problems;
+    CHECK(!(is_node ? node::load_config("/dev/zero", problems).has_value()
+                    : holder::load_config("/dev/zero", problems).has_value()));
+    REQUIRE(problems.list.size() == 1);
+    CHECK(problems.list[0].to_string() == "/dev/zero:0:: cannot be read: File too large; at most 16 MiB are read");
+  }
+  std::string text = text_of(kFixtures / "good.node-full.toml");
+  text.replace(text.find("\"placement.key\""), 15, "\"/dev/zero\"");
+  config::Problems problems;
+  CHECK(!node::parse_config(text, "x.toml", problems));
+  CHECK(problems.errors() == 1);
+  CHECK(problems.list.back().to_string() ==
+        "x.toml:10:keys.placement_key_file: found something else than a key of 32 hexadecimal digits");
+}
+
 TEST_CASE("the examples of the package are good") {
   for (const char* name : {"node.toml", "holder.toml"}) {
     config::Problems problems;
