@@ -65,7 +65,7 @@ void read_holder(Reader reader, HolderConfig& out) {
       reader.problem("local_ips", "found " + address.to_string() + ", allowed are this host's own addresses");
   reader.integer("port", o.port, 1, 65535);
   reader.text("state_dir", out.state_dir);
-  reader.text("control_socket", out.control_socket);
+  config::read_control_socket(reader, out.control_socket);
   config::read_on_stop(reader, out.on_stop);
   reader.boolean("loopback", out.loopback);
   reader.choice<OnFull>("on_full", o.on_full, {{"pass", OnFull::pass}, {"drop", OnFull::drop}});

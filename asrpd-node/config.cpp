@@ -33,7 +33,7 @@ void read_node(Reader& reader, NodeConfig& out) {
   if (reader.require("local_ips")) reader.addresses("local_ips", out.local_ips);
   reader.integer("port", out.port, 1, 65535);
   reader.text("state_dir", out.state_dir);
-  reader.text("control_socket", out.control_socket);
+  config::read_control_socket(reader, out.control_socket);
   config::read_on_stop(reader, out.on_stop);
   reader.finish();
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "config/common.hpp"
 
+#include <sys/un.h>
+
 #include <bit>
 #include <cstdio>
 
@@ -14,6 +16,13 @@ void read_on_stop(Reader& reader, OnStop& out) {
 }
 
 std::string_view to_string(OnStop on_stop) { return on_stop == OnStop::keep ? "keep" : "remove"; }
+
+void read_control_socket(Reader& reader, std::string& out) {
+  constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
+  if (!reader.text("control_socket", out) || (!out.empty() && out.size() <= kLongest)) return;
+  reader.problem("control_socket", "found " + std::to_string(out.size()) + " octets, allowed is a path of 1 to " +
+                                       std::to_string(kLongest) + " octets");
+}
 
 void read_queue(Reader reader, QueueConfig& out, unsigned queues) {
   reader.integer("base", out.base, 0, 65536 - static_cast<std::int64_t>(queues));

@@ -18,6 +18,9 @@ enum class OnStop : std::uint8_t { keep, remove };  // what happens to the rules
 void read_on_stop(Reader& reader, OnStop& out);
 std::string_view to_string(OnStop on_stop);
 
+/// Asks for `control_socket`; reports what no socket address can hold.
+void read_control_socket(Reader& reader, std::string& out);
+
 struct QueueConfig {
   std::uint16_t base = 51200;
   std::uint32_t length = 65536;
