@@ -70,7 +70,8 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
   lines.push_back({"queue.cut", driver.cut_packets, "packets of which the kernel gave a part only; dropped"});
   const auto sender = edges.sender.statistics();
   lines.push_back({"sender.sent", sender.sent, "packets sent through raw sockets"});
-  lines.push_back({"sender.too_big", sender.too_big, "packets larger than the MTU of their route that must not be cut; dropped"});
+  lines.push_back(
+      {"sender.too_big", sender.too_big, "packets larger than the MTU of their route that must not be cut; dropped"});
   lines.push_back({"sender.failed", sender.failed, "packets that could not be sent"});
   const auto table = edges.conntrack.statistics();
   lines.push_back({"conntrack.installed", table.installed, "entries made"});
