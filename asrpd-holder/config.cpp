@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "config/host_address.hpp"
+
 namespace asrp::holder {
 namespace {
 
@@ -47,6 +49,8 @@ void read_nodes(Reader& reader, std::vector<Prefix>& out) {
     const auto prefix = parse_prefix(texts[i]);
     if (!prefix) {
       reader.problem("nodes", "found \"" + texts[i] + "\", allowed are addresses and prefixes such as \"10.0.0.0/24\"");
+    } else if (prefix->address.unmapped() != prefix->address) {
+      reader.problem("nodes", "found \"" + texts[i] + "\", an IPv4-mapped address; write it as IPv4");
     } else if (has_host_bits(*prefix)) {
       reader.problem("nodes", "found \"" + texts[i] + "\", whose address has bits behind the prefix");
     } else {
@@ -60,14 +64,14 @@ void read_holder(Reader reader, HolderConfig& out) {
   engine::HolderOptions& o = out.options;
   read_nodes(reader, o.nodes);
   reader.addresses("local_ips", o.local_ips);
-  for (const IpAddress& address : o.local_ips)
-    if (address.is_unspecified())
-      reader.problem("local_ips", "found " + address.to_string() + ", allowed are this host's own addresses");
   reader.integer("port", o.port, 1, 65535);
   reader.text("state_dir", out.state_dir);
   config::read_control_socket(reader, out.control_socket);
   config::read_on_stop(reader, out.on_stop);
   reader.boolean("loopback", out.loopback);
+  for (const IpAddress& address : o.local_ips)
+    if (const std::string why(config::why_no_host(address)); !why.empty() && !(out.loopback && why == "a loopback address"))
+      reader.problem("local_ips", "found " + address.to_string() + ", " + why + "; allowed are this host's own addresses");
   reader.choice<OnFull>("on_full", o.on_full, {{"pass", OnFull::pass}, {"drop", OnFull::drop}});
   reader.integer("max_backups", o.max_backups, 1, 1'000'000'000);
   reader.integer("max_embryonic", o.max_embryonic, 1, 1'000'000'000);

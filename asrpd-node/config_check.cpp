@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "config/host_address.hpp"
+
 namespace asrp::node {
 namespace {
 
@@ -23,8 +25,8 @@ void check_node(const NodeConfig& config, Reader& place) {
       place.problem("local_ips", "found no " + family_name(family) + " address, but a service has one: messages need a source");
   }
   for (const IpAddress& address : config.local_ips)
-    if (address.is_unspecified())
-      place.problem("local_ips", "found " + address.to_string() + ", allowed are this node's own addresses");
+    if (const std::string why(config::why_no_host(address)); !why.empty())
+      place.problem("local_ips", "found " + address.to_string() + ", " + why + "; allowed are this node's own addresses");
 }
 
 void check_marks(const MarksConfig& marks, Reader& place) {
@@ -59,6 +61,10 @@ void check_names(const NodeConfig& config, std::size_t index, Reader& place) {
   }
   if (service.protocol == Protocol::udp && service.address.port == config.port)
     place.problem("address", "found port " + std::to_string(config.port) + ", which is ASRP-PORT");
+  const std::string why(service.address.port != 0 ? config::why_no_host(service.address.address) : "");
+  if (!why.empty())
+    place.problem("address", "found " + service.address.address.to_string() + ", " + why +
+                                 "; allowed is an address that is routed to the nodes");
   const auto& own = config.local_ips;
   if (std::find(own.begin(), own.end(), service.address.address) != own.end())
     place.warning("address",
@@ -105,6 +111,14 @@ void check_servers(const NodeConfig& config, const ServiceConfig& service, Reade
       place.problem("pool", "server \"" + server.id + "\" has the service's own address and port");
     if (s.protocol == Protocol::udp && server.address.port == config.port)
       place.problem("pool", "server \"" + server.id + "\" has ASRP-PORT as its port");
+    const auto has_server = [&](const std::vector<IpAddress>& addresses) {
+      return std::find(addresses.begin(), addresses.end(), server.address.address) != addresses.end();
+    };
+    if (has_server(config.local_ips))
+      place.problem("pool", "server \"" + server.id + "\" has an address of local_ips; a server is another host");
+    if (has_server(s.full_nat.addresses))
+      place.problem("full_nat.addresses",
+                    "holds " + server.address.address.to_string() + ", the address of server \"" + server.id + "\"");
     // Decision 8: without a holder nobody can tell two nodes apart that chose the same outside port.
     if (s.forward != ForwardMode::full_nat || server.holder != engine::HolderPresence::no) continue;
     const auto& own = config.local_ips;

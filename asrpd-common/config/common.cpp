@@ -27,7 +27,7 @@ void read_control_socket(Reader& reader, std::string& out) {
 void read_queue(Reader reader, QueueConfig& out, unsigned queues) {
   reader.integer("base", out.base, 0, 65536 - static_cast<std::int64_t>(queues));
   reader.integer("length", out.length, 16, 1 << 24);
-  reader.integer("receive_buffer", out.receive_buffer, 1 << 16, std::int64_t{1} << 31);
+  reader.integer("receive_buffer", out.receive_buffer, 1 << 16, (std::int64_t{1} << 31) - 1);
   reader.integer("burst", out.burst, 1, 1024);
   reader.finish();
 }
