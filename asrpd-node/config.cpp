@@ -25,8 +25,11 @@ void read_name(Reader& reader, std::string_view key, std::string& out) {
   const bool plain = std::all_of(out.begin(), out.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
   });
-  if (out.empty() || out.size() > 64 || !plain)
-    reader.problem(key, "found \"" + out + "\", allowed are 1 to 64 letters, digits, '-', '_' and '.'");
+  if (!out.empty() && out.size() <= 64 && plain) return;
+  config::Value found;
+  found.kind = config::Value::Kind::text;
+  found.text = out;
+  reader.problem(key, "found " + found.describe() + ", allowed are 1 to 64 letters, digits, '-', '_' and '.'");
 }
 
 void read_node(Reader& reader, NodeConfig& out) {

@@ -50,6 +50,24 @@ Value convert(const toml::node& node) {
   return out;
 }
 
+/// A text in quotes as a message shows it: in one line, whatever it holds, and not all of a long one.
+std::string shown(std::string_view text) {
+  constexpr std::size_t kShown = 60;
+  static constexpr char kHex[] = "0123456789abcdef";
+  std::size_t end = std::min(text.size(), kShown);
+  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // whole characters
+  std::string out = "\"";
+  for (const char c : text.substr(0, end)) {
+    const auto octet = static_cast<unsigned char>(c);
+    if (octet < 0x20 || octet == 0x7f) {
+      out += octet == '\n' ? "\\n" : std::string("\\x") + kHex[octet >> 4] + kHex[octet & 15];
+    } else {
+      out += c;
+    }
+  }
+  return out + (end < text.size() ? "..." : "") + "\"";
+}
+
 }  // namespace
 
 std::string Problem::to_string() const {
@@ -73,7 +91,7 @@ std::string Value::describe() const {
     case Kind::integer:
       return std::to_string(integer);
     case Kind::text:
-      return "\"" + text + "\"";
+      return shown(text);
     case Kind::array:
       return "a list";
     case Kind::table:
