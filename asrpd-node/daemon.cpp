@@ -250,7 +250,9 @@ void Node::reload() {
   auto next = load_config(config_file_, problems);
   for (const config::Problem& problem : problems.list)
     runtime::log(problem.is_warning ? runtime::LogLevel::warning : runtime::LogLevel::error, "config", problem.to_string());
-  if (!next) return fail_reload(config_file_ + " has " + std::to_string(problems.errors()) + " problems");
+  if (!next)
+    return fail_reload(config_file_ + " has " + std::to_string(problems.errors()) +
+                       (problems.errors() == 1 ? " problem" : " problems"));
   keep_fixed_settings(*next);
   auto sets = all_rules(*next);
   if (!sets) return fail_reload(sets.error().to_string());

@@ -114,7 +114,8 @@ void log(LogLevel level, std::string_view kind, std::string_view text) {
   State& s = state();
   if (level < s.options.level) return;
   const std::lock_guard lock(s.mutex);
-  if (level == LogLevel::error) {
+  // A reload is the operator's doing: each has its answer, however many there are.
+  if (level == LogLevel::error || kind == "reload") {
     write(level, kind, std::string(text));
     return;
   }

@@ -52,7 +52,7 @@ std::optional<std::string> configure_log(const LogOptions& options);
 LogLevel log_level();
 
 /// One line; from any thread. `kind` is a short constant ("rules", "reload"): the field by which lines are limited and found.
-/// Errors are never left out.
+/// Errors, and what became of a reload, are never left out.
 void log(LogLevel level, std::string_view kind, std::string_view text);
 inline void log_debug(std::string_view kind, std::string_view text) { log(LogLevel::debug, kind, text); }
 inline void log_info(std::string_view kind, std::string_view text) { log(LogLevel::info, kind, text); }

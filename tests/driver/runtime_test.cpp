@@ -6,6 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -36,6 +37,31 @@ TEST_CASE("log: each kind has its own limit, and what was left out is told") {
   CHECK(decision.pass);
   CHECK(decision.left_out == 7);
   CHECK(limiter.ask("a", now).left_out == 0);
+}
+
+TEST_CASE("log: what became of a reload is never left out") {
+  char name[] = "asrp-log-XXXXXX";
+  const int file = mkstemp(name);
+  REQUIRE(file >= 0);
+  LogOptions options;
+  options.file = name;
+  REQUIRE(!configure_log(options));
+  for (unsigned i = 0; i < 3 * LogLimiter::kBurst; ++i) {
+    log_info("reload", "in force");
+    log_info("chatter", "again");
+  }
+  REQUIRE(!configure_log(LogOptions{}));
+  std::string text(65536, '\0');
+  text.resize(static_cast<std::size_t>(std::max<ssize_t>(read(file, text.data(), text.size()), 0)));
+  close(file);
+  unlink(name);
+  const auto count = [&text](std::string_view what) {
+    std::size_t found = 0;
+    for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++found;
+    return found;
+  };
+  CHECK(count("reload: in force") == 3 * LogLimiter::kBurst);
+  CHECK(count("chatter: again") <= 2 * LogLimiter::kBurst);  // an interval may end in between
 }
 
 TEST_CASE("log: JSON text cannot be broken out of") {
