@@ -2,6 +2,7 @@
 #include "asrp/session/tuple_index.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace asrp::session {
 
@@ -35,6 +36,11 @@ void TupleIndex::erase(std::uint64_t hash, std::uint32_t slot) {
 }
 
 void TupleIndex::clear() {
+  if (cells_.size() > std::max(kSmallest, size_ * kSparse)) {
+    std::vector<Cell>(std::max(kSmallest, std::bit_ceil(size_ * 4))).swap(cells_);
+    size_ = 0;
+    return;
+  }
   std::fill(cells_.begin(), cells_.end(), Cell{});
   size_ = 0;
 }

@@ -28,8 +28,11 @@ class TupleIndex {
   void insert(std::uint64_t hash, std::uint32_t slot);
   /// No error if the pair is not there.
   void erase(std::uint64_t hash, std::uint32_t slot);
+  /// Takes time in proportion to what is in it: room that a much larger burst needed is given back.
   void clear();
   [[nodiscard]] std::size_t size() const { return size_; }
+  /// Cells that there is room for; half of them can be used before it grows.
+  [[nodiscard]] std::size_t capacity() const { return cells_.size(); }
 
  private:
   struct Cell {
@@ -37,6 +40,7 @@ class TupleIndex {
     std::uint32_t slot = kNoSlot;
   };
   static constexpr std::size_t kSmallest = 256;
+  static constexpr std::size_t kSparse = 16;  // cells per entry beyond which clear() gives room back
 
   [[nodiscard]] std::size_t home(std::uint32_t tag) const { return tag & (cells_.size() - 1); }
   [[nodiscard]] std::size_t next(std::size_t at) const { return (at + 1) & (cells_.size() - 1); }
