@@ -99,6 +99,8 @@ void NodeEngine::Impl::on_recovered(TimePoint now, std::uint32_t slot, std::size
   if (service == nullptr || check_legitimacy(service->rule, message.tuples()) != policy::Legitimacy::legitimate) {
     return discard(now, Counter::discarded_illegitimate, message.st1, peer);
   }
+  // A server's holder speaks of that server's sessions alone.
+  if (message.st2.dst.address != peer) return discard(now, Counter::discarded_elsewhere, message.st1, peer);
   recovery.candidates[candidate].answer = Answer::session;
   if (recovery.found_by == Recovery::kNobody) recovery.grace_until = now + config_->options().timing.silence_grace;
   if (recovery.found_by != Recovery::kNobody && recovery.found_by < candidate) {

@@ -106,6 +106,22 @@ TEST_CASE("an RS that answers the request with what can't be counts as RX [spec 
   }
 }
 
+TEST_CASE("an RS that names a session at another server than the one asked counts as RX [spec 5-1, 5-3]") {
+  NodeScript s(basic_options());
+  const auto outs = s.packet(Tap::stray, tcp(kClient, kVip).push().payload("x").build());
+  const auto first = datagram(outs[1]);
+  const auto second = datagram(outs[2]);
+  const auto at = [&](const Endpoint& server) {
+    return TuplePair{tcp_tuple(kClient, kVip), {endpoint(kClient), server, Protocol::tcp}};
+  };
+  CHECK(s.message(answer_from(*first), kNode, rs_to(*first, at({second->to.address, 8080}))).empty());
+  CHECK(s.counter(NodeCounter::discarded_elsewhere) == 1);
+  CHECK(s.flows.installed.empty());
+  const TuplePair right = at({second->to.address, 8080});
+  CHECK(kinds(s.message(answer_from(*second), kNode, rs_to(*second, right))) == "send_flow");
+  CHECK(s.flows.installed.at(0).tuples == right);
+}
+
 TEST_CASE("the same answer twice, and an answer after the end") {
   auto options = basic_options();
   NodeScript s(options);

@@ -64,6 +64,22 @@ TEST_CASE("an RS of the same server replaces what is outdated, on one side or on
   CHECK(s.counter(NodeCounter::sessions_outdated) == outdated);
 }
 
+TEST_CASE("an RS replaces no entry of another server than the one that was asked [spec 5-3]") {
+  NodeScript s(full_nat_options());
+  const auto asked = s.packet(Tap::stray, tcp(kClient, kVip).push().payload("x").build());
+  const auto q = datagram(asked.at(1));
+  const Endpoint elsewhere{datagram(asked.at(2))->to.address, 8080};
+  const TuplePair told{tcp_tuple(kClient, kVip), {endpoint("10.1.0.1:3000"), elsewhere, Protocol::tcp}};
+  const TuplePair there{tcp_tuple("203.0.113.8:1", kVip), told.server_side};
+  s.flows.add(there);
+  CHECK(s.message(answer_from(*q), kNode, rs_to(*q, told)).empty());
+  s.advance(seconds(1));
+  REQUIRE(s.flows.entries.size() == 1);
+  CHECK(s.flows.entries[0].tuples == there);
+  CHECK(s.counter(NodeCounter::sessions_outdated) == 0);
+  CHECK(s.counter(NodeCounter::discarded_elsewhere) == 1);
+}
+
 TEST_CASE("an RS does not replace the session that this node has just made, nor one that waits for its NA") {
   for (const bool waiting : {false, true}) {
     NodeScript s(full_nat_options());
