@@ -48,11 +48,12 @@ void read_nodes(Reader& reader, std::vector<Prefix>& out) {
   for (std::size_t i = 0; i < texts.size(); ++i) {
     const auto prefix = parse_prefix(texts[i]);
     if (!prefix) {
-      reader.problem("nodes", "found \"" + texts[i] + "\", allowed are addresses and prefixes such as \"10.0.0.0/24\"");
+      reader.problem("nodes",
+                     "found " + config::shown(texts[i]) + ", allowed are addresses and prefixes such as \"10.0.0.0/24\"");
     } else if (prefix->address.unmapped() != prefix->address) {
-      reader.problem("nodes", "found \"" + texts[i] + "\", an IPv4-mapped address; write it as IPv4");
+      reader.problem("nodes", "found " + config::shown(texts[i]) + ", an IPv4-mapped address; write it as IPv4");
     } else if (has_host_bits(*prefix)) {
-      reader.problem("nodes", "found \"" + texts[i] + "\", whose address has bits behind the prefix");
+      reader.problem("nodes", "found " + config::shown(texts[i]) + ", whose address has bits behind the prefix");
     } else {
       out.push_back(*prefix);
     }
@@ -65,7 +66,7 @@ void read_holder(Reader reader, HolderConfig& out) {
   read_nodes(reader, o.nodes);
   reader.addresses("local_ips", o.local_ips);
   reader.integer("port", o.port, 1, 65535);
-  reader.text("state_dir", out.state_dir);
+  config::read_directory(reader, "state_dir", out.state_dir);
   config::read_control_socket(reader, out.control_socket);
   config::read_on_stop(reader, out.on_stop);
   reader.boolean("loopback", out.loopback);

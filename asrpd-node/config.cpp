@@ -26,16 +26,13 @@ void read_name(Reader& reader, std::string_view key, std::string& out) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
   });
   if (!out.empty() && out.size() <= 64 && plain) return;
-  config::Value found;
-  found.kind = config::Value::Kind::text;
-  found.text = out;
-  reader.problem(key, "found " + found.describe() + ", allowed are 1 to 64 letters, digits, '-', '_' and '.'");
+  reader.problem(key, "found " + config::shown(out) + ", allowed are 1 to 64 letters, digits, '-', '_' and '.'");
 }
 
 void read_node(Reader& reader, NodeConfig& out) {
   if (reader.require("local_ips")) reader.addresses("local_ips", out.local_ips);
   reader.integer("port", out.port, 1, 65535);
-  reader.text("state_dir", out.state_dir);
+  config::read_directory(reader, "state_dir", out.state_dir);
   config::read_control_socket(reader, out.control_socket);
   config::read_on_stop(reader, out.on_stop);
   reader.finish();
@@ -134,7 +131,7 @@ PastEpochConfig read_past_epoch(Reader& reader) {
     each.integer("weight", member.weight, 0, 65535);
     each.finish();
     for (const policy::EpochMember& other : out.members)
-      if (other.id == member.id) each.problem("id", "found \"" + member.id + "\" a second time in this epoch");
+      if (other.id == member.id) each.problem("id", "found " + config::shown(member.id) + " a second time in this epoch");
     out.members.push_back(std::move(member));
   }
   if (reader.has("placement_key") || reader.has("placement_key_file")) {
@@ -153,7 +150,7 @@ PoolConfig read_pool(Reader& reader) {
   for (Reader& each : reader.tables("servers")) {
     engine::Backend server = read_server(each);
     for (const engine::Backend& other : out.servers) {
-      if (other.id == server.id) each.problem("id", "found \"" + server.id + "\" a second time in this pool");
+      if (other.id == server.id) each.problem("id", "found " + config::shown(server.id) + " a second time in this pool");
       if (other.address == server.address && server.address.port != 0)
         each.problem("address", "found " + server.address.to_string() + " a second time in this pool");
     }
@@ -181,7 +178,7 @@ void read_full_nat(Reader reader, engine::FullNatRange& out) {
     out.first_port = static_cast<std::uint16_t>(first);
     out.last_port = static_cast<std::uint16_t>(last);
   } else {
-    reader.problem("ports", "found \"" + ports + "\", allowed is FIRST-LAST with ports from 1 to 65535");
+    reader.problem("ports", "found " + config::shown(ports) + ", allowed is FIRST-LAST with ports from 1 to 65535");
   }
   reader.finish();
 }

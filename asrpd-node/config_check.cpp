@@ -9,6 +9,7 @@ namespace asrp::node {
 namespace {
 
 using config::Reader;
+using config::shown;
 using engine::ForwardMode;
 using engine::Service;
 
@@ -39,10 +40,10 @@ void check_pool(const NodeConfig& config, std::size_t index, Reader& place) {
   const PoolConfig& pool = config.pools[index];
   if (pool.name.empty()) return;  // reported where it was read
   for (std::size_t i = 0; i < index; ++i)
-    if (config.pools[i].name == pool.name) place.problem("name", "found \"" + pool.name + "\" a second time");
+    if (config.pools[i].name == pool.name) place.problem("name", "found " + shown(pool.name) + " a second time");
   const bool used =
       std::any_of(config.services.begin(), config.services.end(), [&](const ServiceConfig& s) { return s.pool == pool.name; });
-  if (!used) place.warning("name", "no service uses pool \"" + pool.name + "\"");
+  if (!used) place.warning("name", "no service uses pool " + shown(pool.name));
   if (pool.servers.empty() && place.has("servers")) place.problem("servers", "is empty, allowed is at least one server");
   const bool any_active = std::any_of(pool.servers.begin(), pool.servers.end(), [](const engine::Backend& server) {
     return server.state == engine::BackendState::active && server.weight > 0;
@@ -55,9 +56,9 @@ void check_names(const NodeConfig& config, std::size_t index, Reader& place) {
   const Service& service = config.services[index].settings;
   for (std::size_t i = 0; i < index; ++i) {
     const Service& other = config.services[i].settings;
-    if (other.name == service.name) place.problem("name", "found \"" + service.name + "\" a second time");
+    if (other.name == service.name) place.problem("name", "found " + shown(service.name) + " a second time");
     if (other.address == service.address && other.protocol == service.protocol && service.address.port != 0)
-      place.problem("address", "service \"" + other.name + "\" has the same address, port and protocol");
+      place.problem("address", "service " + shown(other.name) + " has the same address, port and protocol");
   }
   if (service.protocol == Protocol::udp && service.address.port == config.port)
     place.problem("address", "found port " + std::to_string(config.port) + ", which is ASRP-PORT");
@@ -87,7 +88,7 @@ void check_range(const NodeConfig& config, const Service& service, Reader& place
       const Endpoint& taken = other.settings.address;
       if (taken.address == address && other.settings.protocol == service.protocol && in_range(taken.port))
         place.problem("full_nat.addresses",
-                      "the range holds " + taken.to_string() + ", the address of service \"" + other.settings.name + "\"");
+                      "the range holds " + taken.to_string() + ", the address of service " + shown(other.settings.name));
     }
   }
 }
@@ -99,34 +100,34 @@ void check_servers(const NodeConfig& config, const ServiceConfig& service, Reade
     std::vector<std::string> names;
     for (const PoolConfig& each : config.pools) names.push_back(each.name);
     const auto guess = config::nearest(service.pool, names);
-    return place.problem("pool", "found \"" + service.pool + "\", but there is no such pool" +
-                                     (guess ? "; did you mean " + *guess + "?" : std::string()));
+    return place.problem("pool", "found " + shown(service.pool) + ", but there is no such pool" +
+                                     (guess ? "; did you mean " + config::escaped(*guess) + "?" : std::string()));
   }
   for (const engine::Backend& server : pool->servers) {
     if (server.address.port == 0) continue;  // reported where it stands
     if (server.address.address.family() != s.address.address.family())
-      place.problem("pool", "server \"" + server.id + "\" (" + server.address.to_string() +
+      place.problem("pool", "server " + shown(server.id) + " (" + server.address.to_string() +
                                 ") is not of the service's family " + family_name(s.address.address.family()));
     if (server.address == s.address)
-      place.problem("pool", "server \"" + server.id + "\" has the service's own address and port");
+      place.problem("pool", "server " + shown(server.id) + " has the service's own address and port");
     if (s.protocol == Protocol::udp && server.address.port == config.port)
-      place.problem("pool", "server \"" + server.id + "\" has ASRP-PORT as its port");
+      place.problem("pool", "server " + shown(server.id) + " has ASRP-PORT as its port");
     const auto has_server = [&](const std::vector<IpAddress>& addresses) {
       return std::find(addresses.begin(), addresses.end(), server.address.address) != addresses.end();
     };
     if (has_server(config.local_ips))
-      place.problem("pool", "server \"" + server.id + "\" has an address of local_ips; a server is another host");
+      place.problem("pool", "server " + shown(server.id) + " has an address of local_ips; a server is another host");
     if (has_server(s.full_nat.addresses))
       place.problem("full_nat.addresses",
-                    "holds " + server.address.address.to_string() + ", the address of server \"" + server.id + "\"");
+                    "holds " + server.address.address.to_string() + ", the address of server " + shown(server.id));
     // Decision 8: without a holder nobody can tell two nodes apart that chose the same outside port.
     if (s.forward != ForwardMode::full_nat || server.holder != engine::HolderPresence::no) continue;
     const auto& own = config.local_ips;
     const bool all_own = std::all_of(s.full_nat.addresses.begin(), s.full_nat.addresses.end(),
                                      [&](const IpAddress& a) { return std::find(own.begin(), own.end(), a) != own.end(); });
     if (!all_own)
-      place.problem("forward", "found \"full-nat\" to server \"" + server.id +
-                                   "\" with holder = \"no\"; allowed only if every full_nat address is one of local_ips");
+      place.problem("forward", "found \"full-nat\" to server " + shown(server.id) +
+                                   " with holder = \"no\"; allowed only if every full_nat address is one of local_ips");
   }
 }
 

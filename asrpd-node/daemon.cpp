@@ -155,16 +155,15 @@ Result<Done, IoError> Node::open() {
 
 /// Sysctls, state file and engine for `config`, whose rules are in place.
 Result<Done, IoError> Node::bring_into_force(const NodeConfig& config) {
-  if (auto done = apply_sysctls(config); !done) return done;
   std::string trouble;
   if (!driver_) state_ = load_state(config.state_dir, trouble);
   if (!trouble.empty()) log_error("state", trouble);
   State next = next_state(state_, config);
   if (next != state_) {
-    if (auto done = save_state(config.state_dir, next); !done)
-      log_error("state", done.error().to_string() + "; former pools will be forgotten at the next start");
+    if (auto done = save_state(config.state_dir, next); !done) return done;
     state_ = std::move(next);
   }
+  if (auto done = apply_sysctls(config); !done) return done;
   engine::NodeOptions options = engine_options(config, state_);
   if (driver_) {
     const TimePoint now = runtime::monotonic_now();

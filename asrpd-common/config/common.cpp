@@ -5,11 +5,26 @@
 
 #include <bit>
 #include <cstdio>
+#include <optional>
+
+#include "io/error.hpp"
+#include "runtime/places.hpp"
 
 namespace asrp::config {
 
 using runtime::LogFormat;
 using runtime::LogLevel;
+
+namespace {
+
+void check_place(Reader& reader, std::string_view key, const std::string& path,
+                 const std::optional<runtime::PlaceTrouble>& why) {
+  if (why)
+    reader.problem(
+        key, "found " + shown(path) + ", but " + shown(why->at) + " " + why->reason + "; " + std::string(io::kPlaceAdvice));
+}
+
+}  // namespace
 
 void read_on_stop(Reader& reader, OnStop& out) {
   reader.choice<OnStop>("on_stop", out, {{"keep", OnStop::keep}, {"remove", OnStop::remove}});
@@ -17,9 +32,15 @@ void read_on_stop(Reader& reader, OnStop& out) {
 
 std::string_view to_string(OnStop on_stop) { return on_stop == OnStop::keep ? "keep" : "remove"; }
 
+void read_directory(Reader& reader, std::string_view key, std::string& out) {
+  if (reader.path(key, out)) check_place(reader, key, out, runtime::why_no_files_in(out));
+}
+
 void read_control_socket(Reader& reader, std::string& out) {
   constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
-  if (!reader.text("control_socket", out) || (!out.empty() && out.size() <= kLongest)) return;
+  if (!reader.path("control_socket", out)) return;
+  if (!out.empty() && out.size() <= kLongest)
+    return check_place(reader, "control_socket", out, runtime::why_no_files_in(runtime::directory_of(out)));
   reader.problem("control_socket", "found " + std::to_string(out.size()) + " octets, allowed is a path of 1 to " +
                                        std::to_string(kLongest) + " octets");
 }
@@ -68,7 +89,7 @@ void read_log(Reader reader, runtime::LogOptions& out) {
       "level", out.level,
       {{"debug", LogLevel::debug}, {"info", LogLevel::info}, {"warning", LogLevel::warning}, {"error", LogLevel::error}});
   reader.choice<LogFormat>("format", out.format, {{"text", LogFormat::text}, {"json", LogFormat::json}});
-  reader.text("file", out.file);
+  if (reader.path("file", out.file) && !out.file.empty()) check_place(reader, "file", out.file, runtime::why_no_file(out.file));
   reader.finish();
 }
 

@@ -18,7 +18,10 @@ enum class OnStop : std::uint8_t { keep, remove };  // what happens to the rules
 void read_on_stop(Reader& reader, OnStop& out);
 std::string_view to_string(OnStop on_stop);
 
-/// Asks for `control_socket`; reports what no socket address can hold.
+/// Asks for the path of a directory in which the daemon makes files. A problem, like those of the two below: what the daemon
+/// could not write to, with the reason; the daemons' own rights are looked at only where the process has them.
+void read_directory(Reader& reader, std::string_view key, std::string& out);
+/// Asks for `control_socket`; reports also what no socket address can hold.
 void read_control_socket(Reader& reader, std::string& out);
 
 struct QueueConfig {

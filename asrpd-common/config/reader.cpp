@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "config/reader.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
-#include <charconv>
-#include <filesystem>
-#include <fstream>
 
 namespace asrp::config {
 namespace {
@@ -20,102 +15,7 @@ const Value& empty_table() {
   return table;
 }
 
-struct Unit {
-  std::string_view name;
-  Duration size;
-};
-constexpr Unit kUnits[] = {{"h", std::chrono::hours(1)},         {"min", std::chrono::minutes(1)},
-                           {"s", std::chrono::seconds(1)},       {"ms", std::chrono::milliseconds(1)},
-                           {"us", std::chrono::microseconds(1)}, {"ns", std::chrono::nanoseconds(1)}};
-
-std::string_view why_no_address(std::string_view text) {
-  if (text.find('/') != std::string_view::npos) return "; a prefix length has no place here";
-  if (text.find('%') != std::string_view::npos) return "; an address with a zone cannot be used";
-  return "";
-}
-
-std::optional<IpAddress> read_address(const std::string& text, std::string& message) {
-  const auto address = IpAddress::parse(text);
-  if (!address) {
-    message = "found \"" + text + "\", allowed is an IPv4 or IPv6 address" + std::string(why_no_address(text));
-  } else if (address->unmapped() != *address) {
-    message = "found \"" + text + "\", an IPv4-mapped address; write " + address->unmapped().to_string();
-    return std::nullopt;
-  }
-  return address;
-}
-
-std::string trimmed(const std::string& text) {
-  const auto first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) return "";
-  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
-}
-
-/// No more of a line than a key and generous white space need: the file may be a device that never ends.
-bool read_first_line(const std::filesystem::path& path, std::string& out) {
-  char start[256];
-  std::ifstream stream(path, std::ios::binary);
-  stream.read(start, sizeof start);
-  out.assign(start, static_cast<std::size_t>(stream.gcount()));
-  const bool any = !out.empty();
-  out.resize(std::min(out.find('\n'), out.size()));
-  return any;
-}
-
-bool parse_key(const std::string& text, HashKey& out) {
-  Buffer octets;
-  if (text.size() != 32 || !from_hex(text, octets) || octets.size() != out.size()) return false;
-  std::copy(octets.begin(), octets.end(), out.begin());
-  return true;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
-}
-
 }  // namespace
-
-std::optional<Duration> parse_duration(std::string_view text) {
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc{} || number < 0) return std::nullopt;
-  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
-  for (const Unit& u : kUnits)
-    if (u.name == unit && number <= Duration::max().count() / u.size.count()) return number * u.size;
-  return std::nullopt;
-}
-
-std::string format_duration(Duration duration) {
-  // Hours and minutes are read, but written as seconds: "7440s" compares with "600s" at a glance.
-  for (const Unit& u : kUnits)
-    if (u.size <= std::chrono::seconds(1) && duration % u.size == Duration::zero())
-      return std::to_string(duration / u.size) + std::string(u.name);
-  return std::to_string(duration.count()) + "ns";
-}
-
-std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& known) {
-  std::optional<std::string> best;
-  std::size_t least = std::max<std::size_t>(2, name.size() / 3) + 1;
-  for (const std::string& candidate : known) {
-    const std::size_t distance = edit_distance(name, candidate);
-    if (distance < least) {
-      least = distance;
-      best = candidate;
-    }
-  }
-  return best;
-}
 
 Reader::Reader(const Value& value, std::string path, std::string file, Problems& problems)
     : value_(&value), path_(std::move(path)), file_(std::move(file)), problems_(&problems) {}
@@ -169,6 +69,17 @@ bool Reader::text(std::string_view key, std::string& out) {
   return found != nullptr;
 }
 
+bool Reader::path(std::string_view key, std::string& out) {
+  std::string read;
+  if (!text(key, read)) return false;
+  if (!is_printable(read)) {
+    problem(key, "found " + shown(read) + ", allowed is a path without control characters");
+    return false;
+  }
+  out = std::move(read);
+  return true;
+}
+
 void Reader::boolean(std::string_view key, bool& out) {
   if (const Value* found = ask(key, Value::Kind::boolean, "true or false")) out = found->boolean;
 }
@@ -211,8 +122,8 @@ void Reader::duration(std::string_view key, Duration& out, Duration low, Duratio
   }
 }
 
-template <typename Each>
-void Reader::each_text(std::string_view key, std::string_view allowed, Each each) {
+void Reader::each_text(std::string_view key, std::string_view allowed,
+                       const std::function<void(const std::string& name, const Value& item)>& each) {
   const Value* found = ask(key, Value::Kind::array, "a list with " + std::string(allowed));
   if (found == nullptr) return;
   for (std::size_t i = 0; i < found->items.size(); ++i) {
@@ -241,85 +152,11 @@ void Reader::durations(std::string_view key, std::vector<Duration>& out, Duratio
   out = std::move(read);
 }
 
-void Reader::address(std::string_view key, IpAddress& out) {
-  const Value* found = ask(key, Value::Kind::text, "an IPv4 or IPv6 address");
-  if (found == nullptr) return;
-  std::string message;
-  if (const auto parsed = read_address(found->text, message)) {
-    out = *parsed;
-  } else {
-    problem(key, message);
-  }
-}
-
-void Reader::addresses(std::string_view key, std::vector<IpAddress>& out) {
-  if (!has(key)) return (void)ask(key);
-  std::vector<IpAddress> read;
-  each_text(key, "addresses", [&](const std::string& name, const Value& item) {
-    std::string message;
-    const auto parsed = read_address(item.text, message);
-    if (!parsed) {
-      report(name, item.line, message);
-    } else if (std::find(read.begin(), read.end(), *parsed) != read.end()) {
-      report(name, item.line, "found " + item.describe() + " a second time");
-    } else {
-      read.push_back(*parsed);
-    }
-  });
-  out = std::move(read);
-}
-
-void Reader::endpoint(std::string_view key, Endpoint& out) {
-  static constexpr std::string_view kAllowed = "ADDRESS:PORT with a port from 1 to 65535, IPv6 as [ADDRESS]:PORT";
-  const Value* found = ask(key, Value::Kind::text, kAllowed);
-  if (found == nullptr) return;
-  const auto parsed = Endpoint::parse(found->text);
-  if (parsed && parsed->port != 0 && parsed->address.unmapped() == parsed->address && !parsed->address.is_unspecified()) {
-    out = *parsed;
-  } else {
-    problem(key,
-            "found " + found->describe() + ", allowed is " + std::string(kAllowed) + std::string(why_no_address(found->text)));
-  }
-}
-
 void Reader::texts(std::string_view key, std::vector<std::string>& out) {
   if (!has(key)) return (void)ask(key);
   std::vector<std::string> read;
   each_text(key, "strings", [&](const std::string&, const Value& item) { read.push_back(item.text); });
   out = std::move(read);
-}
-
-void Reader::secret(const std::string& key, SecretKey& out) {
-  static constexpr std::string_view kAllowed = "a key of 32 hexadecimal digits";
-  const std::string file_key = key + "_file";
-  std::string text;
-  const Value* here = ask(key, Value::Kind::text, kAllowed);
-  const Value* file = ask(file_key, Value::Kind::text, "the name of a file");
-  if (here != nullptr && file != nullptr) problem(file_key, "is given besides " + name_of(key) + "; give one of them");
-  if (here == nullptr && file == nullptr) {
-    if (!has(key) && !has(file_key))
-      report(key, value_->line, "is missing; allowed is " + std::string(kAllowed) + ", or " + file_key);
-    return;
-  }
-  std::string_view reported = key;
-  if (here == nullptr) {
-    reported = file_key;
-    std::filesystem::path path(file->text);
-    if (path.is_relative()) path = std::filesystem::path(file_).parent_path() / path;
-    if (!read_first_line(path, text)) return problem(file_key, "cannot read a key from " + path.string());
-    struct stat status {};
-    if (stat(path.c_str(), &status) == 0 && (status.st_mode & 077) != 0)
-      warning(file_key, path.string() + " can be read by others than its owner; chmod 600 it");
-    out.file = file->text;
-  } else {
-    text = here->text;
-  }
-  // The found text is not repeated here: it may be a secret with a typing error.
-  if (!parse_key(trimmed(text), out.value)) {
-    problem(reported, "found something else than " + std::string(kAllowed));
-  } else if (out.value == HashKey{}) {
-    problem(reported, "is all zeros; draw a key, for example with `openssl rand -hex 16`");
-  }
 }
 
 Reader Reader::table(std::string_view key) {
@@ -349,7 +186,7 @@ void Reader::finish() {
     if (std::find(asked_.begin(), asked_.end(), member.key) != asked_.end()) continue;
     std::string message = "is not known here";
     if (const auto guess = nearest(member.key, asked_)) message += "; did you mean " + *guess + "?";
-    report(member.key, member.value.line, message);
+    report(escaped(member.key), member.value.line, message);
   }
 }
 

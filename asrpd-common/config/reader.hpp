@@ -4,6 +4,7 @@
 // keys that nobody asked for.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "asrp/base/address.hpp"
 #include "asrp/base/siphash.hpp"
 #include "asrp/base/time.hpp"
+#include "config/text.hpp"
 #include "config/value.hpp"
 
 namespace asrp::config {
@@ -38,6 +40,8 @@ class Reader {
 
   /// True if a string is there.
   bool text(std::string_view key, std::string& out);
+  /// The same for the path of a file or directory, which has no control characters.
+  bool path(std::string_view key, std::string& out);
   void boolean(std::string_view key, bool& out);
   template <typename Number>
   void integer(std::string_view key, Number& out, std::int64_t low, std::int64_t high) {
@@ -78,8 +82,8 @@ class Reader {
   std::size_t read_choice(std::string_view key, const std::vector<std::string_view>& names);
   [[nodiscard]] std::string name_of(std::string_view key) const;
   void report(std::string_view key, unsigned at, std::string message, bool is_warning = false);
-  template <typename Each>
-  void each_text(std::string_view key, std::string_view allowed, Each each);
+  void each_text(std::string_view key, std::string_view allowed,
+                 const std::function<void(const std::string& name, const Value& item)>& each);
 
   const Value* value_;
   std::string path_;
@@ -87,12 +91,5 @@ class Reader {
   Problems* problems_;
   std::vector<std::string> asked_;
 };
-
-/// Reads a duration with its unit; none if the text is not one.
-std::optional<Duration> parse_duration(std::string_view text);
-/// The shortest exact form: "2s", "1500us".
-std::string format_duration(Duration duration);
-/// The known name that is nearest to `name`, if it is near at all.
-std::optional<std::string> nearest(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace asrp::config

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config/text.hpp"
 #include "runtime/files.hpp"
 
 namespace asrp::config {
@@ -50,22 +51,15 @@ Value convert(const toml::node& node) {
   return out;
 }
 
-/// A text in quotes as a message shows it: in one line, whatever it holds, and not all of a long one.
-std::string shown(std::string_view text) {
-  constexpr std::size_t kShown = 60;
-  static constexpr char kHex[] = "0123456789abcdef";
-  std::size_t end = std::min(text.size(), kShown);
-  while (end < text.size() && end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;  // whole characters
-  std::string out = "\"";
-  for (const char c : text.substr(0, end)) {
-    const auto octet = static_cast<unsigned char>(c);
-    if (octet < 0x20 || octet == 0x7f) {
-      out += octet == '\n' ? "\\n" : std::string("\\x") + kHex[octet >> 4] + kHex[octet & 15];
-    } else {
-      out += c;
-    }
-  }
-  return out + (end < text.size() ? "..." : "") + "\"";
+/// The parser's words. What they repeat of the file stands between the first and the last apostrophe; a very long part has no
+/// last one.
+std::string complaint(std::string_view words) {
+  constexpr std::size_t kLongest = 200;
+  const std::size_t first = words.find('\'');
+  if (first == std::string_view::npos) return escaped(words, kLongest);
+  const std::size_t last = words.rfind('\'') == first ? words.size() : words.rfind('\'');
+  return escaped(words.substr(0, first + 1), kLongest) + escaped(words.substr(first + 1, last - first - 1)) +
+         escaped(words.substr(last), kLongest);
 }
 
 }  // namespace
@@ -109,7 +103,7 @@ std::optional<Value> parse_toml(std::string_view text, const std::string& file, 
     root.line = 1;
     return root;
   } catch (const toml::parse_error& error) {
-    problems.list.push_back({file, error.source().begin.line, "", "not TOML: " + std::string(error.description()), false});
+    problems.list.push_back({file, error.source().begin.line, "", "not TOML: " + complaint(error.description()), false});
     return std::nullopt;
   }
 }

@@ -3,8 +3,12 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace asrp::io {
+
+/// What to do about a place that cannot be written to.
+inline constexpr std::string_view kPlaceAdvice = "make it writable for the user that the daemon runs as, or give another path";
 
 /// A failed operation at start-up or at run time. `what` names the operation and its object ("bind NFQUEUE 51201"), `advice`
 /// what to do.

@@ -238,7 +238,9 @@ std::string advice_for(int number) {
   switch (number) {
     case EACCES:
     case EPERM:
-      return "the directory must be writable for the daemon's user";
+    case EROFS:
+    case ENOTDIR:
+      return std::string(kPlaceAdvice);
     case MDB_VERSION_MISMATCH:
     case MDB_INVALID:
     case MDB_CORRUPTED:

@@ -229,7 +229,7 @@ Result<std::unique_ptr<ControlSocket>, IoError> ControlSocket::open(EventLoop& l
   umask(old_mask);
   if (!bound) {
     close(fd);
-    return Failure{IoError{"open control socket " + path, error, "its directory must exist and be writable"}};
+    return Failure{IoError{"open control socket " + path, error, std::string(io::kPlaceAdvice)}};
   }
   return std::unique_ptr<ControlSocket>(std::make_unique<Socket>(loop, fd, path, std::move(handler)));
 }

@@ -41,7 +41,7 @@ Result<Done, IoError> write_file(const std::string& path, const std::string& tex
     error = errno;
   }
   if (good) return Done{};
-  return Failure{IoError{"write " + path, error, "its directory must exist and be writable"}};
+  return Failure{IoError{"write " + path, error, std::string(io::kPlaceAdvice)}};
 }
 
 }  // namespace asrp::runtime

@@ -39,6 +39,22 @@ std::optional<std::string> missing_capabilities(const std::string& program) {
   return capability_advice(program, !admin, !raw);
 }
 
+WithoutOverride::WithoutOverride() {
+  constexpr std::uint32_t kOverride = 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER;
+  Sets sets;
+  if (syscall(SYS_capget, &sets.header, sets.data) != 0) return;
+  effective_ = sets.data[0].effective;
+  sets.data[0].effective &= ~kOverride;
+  static_cast<void>(syscall(SYS_capset, &sets.header, sets.data));
+}
+
+WithoutOverride::~WithoutOverride() {
+  Sets sets;
+  if (effective_ == 0 || syscall(SYS_capget, &sets.header, sets.data) != 0) return;
+  sets.data[0].effective = effective_;
+  static_cast<void>(syscall(SYS_capset, &sets.header, sets.data));
+}
+
 std::optional<std::string> drop_other_capabilities() {
   // The bounding set first, for it takes CAP_SETPCAP, which goes with the rest. Without CAP_SETPCAP the set was made by
   // somebody else (a systemd unit, a container) and is left as it is.

@@ -2,6 +2,7 @@
 // What the daemons may do: CAP_NET_ADMIN and CAP_NET_RAW, and nothing else once they run.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -16,5 +17,18 @@ std::string capability_advice(const std::string& program, bool lacks_net_admin, 
 /// Keeps CAP_NET_ADMIN and CAP_NET_RAW, also for the iptables programs that the daemon runs, and gives up all others for good.
 /// Returns why that failed.
 std::optional<std::string> drop_other_capabilities();
+
+/// While it lives, root's right to pass over the permissions of files is not in effect: what a check finds out is then what
+/// holds once all but the two capabilities are given up.
+class WithoutOverride {
+ public:
+  WithoutOverride();
+  ~WithoutOverride();
+  WithoutOverride(const WithoutOverride&) = delete;
+  WithoutOverride& operator=(const WithoutOverride&) = delete;
+
+ private:
+  std::uint32_t effective_ = 0;  // as it was, of the first 32 capabilities
+};
 
 }  // namespace asrp::runtime

@@ -93,6 +93,45 @@ class Daemons(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertEqual(done.stderr, "/nonexistent.toml:0:: cannot be read: No such file or directory\n")
 
+    def changed(self, program: str, key: str, value: str, folder: str) -> str:
+        """The small fixture with one key of its own table, or of [log], set to another value."""
+        text = (FIXTURES / f"good.{program}-small.toml").read_text(encoding="utf-8")
+        line = f'{key} = "{value}"\n'
+        text = text + f"[log]\n{line}" if key == "file" else text.replace(f"[{program}]\n", f"[{program}]\n{line}", 1)
+        path = os.path.join(folder, f"{program}.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def places(self, folder: str) -> list[tuple[str, str, str]]:
+        """Keys, values that cannot be written to, and why."""
+        closed = os.path.join(folder, "closed")
+        os.makedirs(closed, exist_ok=True)
+        found = []
+        if os.geteuid() == 0:  # somebody else's directory; without the daemon's capabilities nobody can say
+            os.chown(closed, 65534, 65534)
+            os.chmod(closed, 0o755)
+            found += [(key, f"{closed}/{name}", f'"{closed}" cannot be written to: Permission denied')
+                      for key, name in (("state_dir", "deep/state"), ("control_socket", "ctl.sock"), ("file", "a.log"))]
+        for key in ("state_dir", "control_socket", "file"):
+            found.append((key, "/dev/null/x", '"/dev/null" is not a directory'))
+        found.append(("file", folder, f'"{folder}" is a directory'))
+        return found
+
+    def test_what_cannot_be_written_to_is_said_in_one_way_at_the_start_and_before(self) -> None:
+        for program, path in DAEMONS.items():
+            with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+                os.chmod(folder, 0o755)
+                for key, value, why in self.places(folder):
+                    name = "log.file" if key == "file" else f"{program}.{key}"
+                    file = self.changed(program, key, value, folder)
+                    said = (f':{name}: found "{value}", but {why}; '
+                            "make it writable for the user that the daemon runs as, or give another path\n")
+                    for options in (["--check-config"], []):
+                        done = run(path, *options, "--config", file)
+                        self.assertEqual(done.returncode, 1, (program, key, value, done.stderr))
+                        self.assertRegex(done.stderr, rf"^{re.escape(file)}:\d+{re.escape(said)}$")
+
     @unittest.skipUnless(os.geteuid() == 0 and os.path.exists("/usr/sbin/capsh"), "needs root and capsh")
     def test_missing_capabilities_are_named_in_one_line(self) -> None:
         for program, path in DAEMONS.items():
