@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // NC: the mapping, or the client's tuple itself, is taken at the holder (draft 4.3.5; decision 6).
+#include <algorithm>
+
 #include "engine/node_impl.hpp"
 
 namespace asrp::engine {
@@ -8,6 +10,21 @@ using session::Attempt;
 using session::kNoSlot;
 using session::PacketPool;
 using session::RecoveryKind;
+
+namespace {
+
+/// The rank behind that of the session's server in the query list; 0 if it has none there.
+std::size_t choice_after(const ServiceState& service, const TuplePair& session) {
+  std::array<std::uint16_t, kMaxCandidates> ranks;
+  const std::size_t depth = std::min(service.pool.depth(), ranks.size());
+  const std::size_t count = service.pool.ranks(session.client_side, std::span(ranks).first(depth));
+  for (std::size_t i = 0; i < count; ++i) {
+    if (service.options->backends[ranks[i]].address == session.server_side.dst) return i + 1;
+  }
+  return 0;
+}
+
+}  // namespace
 
 std::uint32_t NodeEngine::Impl::find_attempt(const Tuple& client_side) const {
   if (attempt_index_.size() == 0) return kNoSlot;
@@ -83,6 +100,8 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   free_attempt(attempt, true);
 }
 
+/// Full NAT: the next port. Else the client's port decides alone, and it is another session's at this server: the next server
+/// of those that are asked in a recovery, as with a conflict in this node's own table.
 void NodeEngine::Impl::next_mapping(std::uint32_t slot, const ServiceState& service) {
   const Attempt attempt = attempts_[slot];
   free_attempt(slot, false);
@@ -93,9 +112,11 @@ void NodeEngine::Impl::next_mapping(std::uint32_t slot, const ServiceState& serv
   install.origin = Origin::next_mapping;
   install.service = &service;
   install.tries = static_cast<std::uint8_t>(attempt.tries + 1);
+  const std::size_t choice = service.rule.full_nat ? 0 : choice_after(service, attempt.tuples);
+  const bool beyond = install.tries > kMaxMappingTries || choice >= service.pool.depth();
   install.ack_wanted = attempt.ack_wanted;
   install.no_inline = attempt.apart;
-  if (install.tries > kMaxMappingTries || !choose_server(install, 0)) {
+  if (beyond || !choose_server(install, choice)) {
     count(Counter::drops_mapping);
     packets_.release(attempt.packet);
     return;

@@ -289,7 +289,7 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install) {
   }
   const bool full_nat = install.service->rule.full_nat;
   if (!tcp || full_nat) remember(now, tuples, false);
-  if (full_nat && install.plan != NsPlan::none) keep_attempt(now, install);
+  if (install.plan != NsPlan::none) keep_attempt(now, install);
 }
 
 void NodeEngine::Impl::release_items(const Install& install) {

@@ -171,15 +171,73 @@ TEST_CASE("NC with F-CC, on_conflict = drop: the attempt ends [spec 4.3.5-3]") {
   CHECK(s.engine.gauges().held_octets == 0);
 }
 
-TEST_CASE("NC for a waiting session of a nat service: it does not stay") {
+TEST_CASE(
+    "NC for a nat service: the client's port is another session's there, so the list's next server gets it [spec 4.3.5-3]") {
   NodeScript s(basic_options());
-  const auto outs = s.packet(Tap::first, tcp(kClient, kVip).syn().options("0101131200000000000000000000000000000000").build());
-  REQUIRE(kinds(outs) == "send_own:NS accept");
-  const auto d = datagram(outs[0]);
-  CHECK(s.message({d->to.address, 51200}, kNode, nc_to(d->message)).empty());
+  const wire::Message first = start(s);
+  const auto outs = s.message(holder_of(first), kNode, nc_to(first));
+  REQUIRE(kinds(outs) == "send_flow");
+  const auto c = carried_by(outs[0].octets);
+  REQUIRE(c);
+  CHECK(c->stripped == forwarded(syn()));
+  CHECK(c->message.st1 == first.st1);
+  CHECK(c->message.st2.src == first.st2.src);
+  CHECK(c->message.st2.dst != first.st2.dst);
+  REQUIRE(s.flows.entries.size() == 1);
+  CHECK(s.flows.entries[0].tuples == c->message.tuples());
+  // The client's SYN again goes where its session is now.
+  const auto again = s.packet(Tap::first, syn());
+  REQUIRE(kinds(again) == "send_own:NS accept");
+  CHECK(datagram(again[0])->message.st2 == c->message.st2);
+  // The query list ends with the second: what was placed behind it could not be recovered.
+  CHECK(s.message(holder_of(c->message), kNode, nc_to(c->message)).empty());
+  CHECK(s.counter(NodeCounter::drops_mapping) == 1);
   CHECK(s.flows.entries.empty());
-  CHECK(s.engine.gauges().waiting == 0);
-  CHECK(s.advance(seconds(1)).empty());
+  CHECK(s.engine.gauges().attempts == 0);
+}
+
+TEST_CASE("NC for a nat service whose NS went apart, or after a query: the next server as well") {
+  SUBCASE("apart") {
+    NodeScript s(basic_options());
+    const auto outs =
+        s.packet(Tap::first, tcp(kClient, kVip).syn().options("0101131200000000000000000000000000000000").build());
+    REQUIRE(kinds(outs) == "send_own:NS accept");
+    const wire::Message ns = datagram(outs[0])->message;
+    const auto next = s.message(holder_of(ns), kNode, nc_to(ns));
+    REQUIRE(kinds(next) == "send_own:NS send_flow");
+    CHECK(datagram(next[0])->message.st2.dst != ns.st2.dst);
+    CHECK(s.engine.gauges().waiting == 1);
+  }
+  SUBCASE("UDP after a query") {
+    auto options = udp_options();
+    options.services[0].backends.resize(2);
+    NodeScript s(options);
+    const char* vip = "198.51.100.1:53";
+    const auto asked = s.packet(Tap::stray, udp(kClient, vip).payload("x").build());
+    std::vector<Out> sent;
+    for (std::size_t i = 1; i < asked.size(); ++i) {
+      const auto q = datagram(asked[i]);
+      sent = s.message(answer_from(*q), kNode, rx_to(*q));
+    }
+    REQUIRE(kinds(sent) == "send_flow");
+    const wire::Message ns = carried_by(sent[0].octets)->message;
+    const auto next = s.message(holder_of(ns), kNode, nc(ns.tuples()).protocol(Protocol::udp).cookie(ns.cookie.value).build());
+    REQUIRE(kinds(next) == "send_flow");
+    const auto c = carried_by(next[0].octets);
+    CHECK(c->message.st2.dst != ns.st2.dst);
+    CHECK(c->message.has(wire::kFlagNa));
+    CHECK(c->stripped == forwarded(udp(kClient, vip).payload("x").build()));
+  }
+}
+
+TEST_CASE("NC with F-CC for a nat service: the client's older session is asked for, and used [spec 4.3.5-3]") {
+  NodeScript s(basic_options());
+  const wire::Message ns = start(s);
+  TuplePair older = ns.tuples();
+  const Datagram q = only_datagram(s.message(holder_of(ns), kNode, nc_to(ns, true)), MsgType::QS);
+  CHECK(s.flows.entries.empty());
+  REQUIRE(kinds(s.message(answer_from(q), kNode, rs_to(q, older))) == "send_flow");
+  CHECK(s.flows.entries.at(0).tuples == older);
 }
 
 TEST_CASE("too many attempts: the session is made, its first packet not kept") {
