@@ -234,7 +234,7 @@ void NodeEngine::Impl::emit_item(TimePoint now, Install& install, std::uint32_t 
     start = install.ns_start;
     size = install.ns_size;
     emit_ns(now, install);
-  } else if (item.packet.where == PacketRef::Where::outbox) {
+  } else if (item.packet.where == PacketRef::Where::outbox && item.verdict) {
     start = item.packet.start;
     size = item.packet.size;
   }
@@ -251,7 +251,7 @@ void NodeEngine::Impl::emit_item(TimePoint now, Install& install, std::uint32_t 
   } else if (item.packet.where == PacketRef::Where::held) {
     send_flow_held(item.packet.held);
   } else {
-    send_flow(item.packet.octets);
+    send_flow(octets_of(item.packet));  // a copy: the packet as it came may be kept for an NC
   }
 }
 

@@ -240,6 +240,24 @@ TEST_CASE("NC with F-CC for a nat service: the client's older session is asked f
   CHECK(s.flows.entries.at(0).tuples == older);
 }
 
+TEST_CASE("a copy that is sent again has one hop less than the packet that came, however it went on at first") {
+  // A client's option is taken out, so the engine has a copy of its own; the NS does not fit and goes apart.
+  auto options = udp_options(engine::ExplicitFirst::any);
+  NodeScript s(options);
+  const char* vip = "198.51.100.1:53";
+  const Buffer plain = udp(kClient, vip).payload("0123456789012345678901234567890123456789").build();
+  const auto outs = [&] {
+    for (int i = 1; i <= 4; ++i) s.paths.mtus[address("10.0.0." + std::to_string(i))] = 80;
+    return s.packet(Tap::stray, with_inline(plain, hs(Protocol::udp).build()));
+  }();
+  REQUIRE(kinds(outs) == "drop send_own:NS send_flow");
+  CHECK(outs[2].octets == forwarded(plain));
+  const wire::Message ns = datagram(outs[1])->message;
+  const auto next = s.message(holder_of(ns), kNode, nc(ns.tuples()).protocol(Protocol::udp).cookie(ns.cookie.value).build());
+  REQUIRE(kinds(next) == "send_own:NS send_flow");
+  CHECK(next[1].octets == forwarded(plain));
+}
+
 TEST_CASE("too many attempts: the session is made, its first packet not kept") {
   auto options = full_nat_options();
   options.limits.attempts = 1;
