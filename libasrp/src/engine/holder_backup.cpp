@@ -22,11 +22,25 @@ session::Backup backup_of(const wire::Message& ns) {
 // Asks ahead, in one call for the whole burst, for the sessions that stand in the way of its NS.
 void HolderEngine::Impl::want_conflict_looks() {
   if (stores == 0) return;
-  for (const HolderInput& input : inputs) {
+  for (std::uint32_t place = 0; place < inputs.size(); ++place) {
+    const HolderInput& input = inputs[place];
     if (input.kind != Kind::store || input.message.protocol != Protocol::tcp) continue;
     want_conflict_look(input.message.st1, input.message.tuples());
     want_conflict_look(input.message.st2, input.message.tuples());
+    want_taken_look(place);
   }
+}
+
+/// With full NAT the server-side tuple may be that of another client's session which has no backup, made while this holder was
+/// away or the store was full. No NS conflicts with that one, but the host would take the SYN for a segment of it, and so all
+/// its repetitions. Only of a SYN with its NS inside it is known that it has not reached the host before its NS reached us.
+void HolderEngine::Impl::want_taken_look(std::uint32_t place) {
+  const HolderInput& input = inputs[place];
+  const wire::Message& ns = input.message;
+  if (!input.has_packet || !input.view->is_tcp_syn() || ns.st1.src == ns.st2.src) return;
+  if (table.find(ns.st2) != session::kNoSlot) return;
+  looks.push_back({place, Why::taken});
+  look_tuples.push_back(ns.st2);
 }
 
 void HolderEngine::Impl::want_conflict_look(const Tuple& tuple, const TuplePair& wanted) {
@@ -58,7 +72,17 @@ void HolderEngine::Impl::take_backup(TimePoint now, HolderInput& input) {
     if (!give_way(now, input, slot, older->tuples, side_flag)) return;
     replaces = true;
   }
+  if (input.is_taken) return refuse_taken(now, input);
   store(now, input, replaces);
+}
+
+void HolderEngine::Impl::refuse_taken(TimePoint now, HolderInput& input) {
+  const wire::Message& ns = input.message;
+  count(HolderCounter::conflicts_unknown);
+  input.outcome = Outcome::conflict;
+  // spec: 4.3.3-2 "an existing local session" (4.3.5)
+  input.answer = wire::with_tuples(wire::MsgType::NC, ns.tuples(), ns.cookie, ns.session_data);
+  events.on_event({.at = now, .kind = EventKind::backup_conflict, .flow = ns.st1, .detail = "session without a backup"});
 }
 
 /// True if the older session in `slot` has ended and was released; else the NC is prepared.

@@ -39,6 +39,7 @@ struct HolderInput {
   Outcome outcome = Outcome::none;
   bool has_packet = false;
   bool is_separate = false;
+  bool is_taken = false;      // a session without a backup has its server-side tuple
   bool data_is_held = false;  // message.session_data lies in held_octets_, at `held_offset`
   packet::Carriage carriage = packet::Carriage::standalone;
   PacketId id;
@@ -60,9 +61,9 @@ struct HolderEngine::Impl {
   using Outcome = HolderInput::Outcome;
 
   /// Why a session is looked up, and so what the result means.
-  enum class Why : std::uint8_t { load, notice, first_look, last_look, ending, lingering, reconcile, evict, conflict };
+  enum class Why : std::uint8_t { load, notice, first_look, last_look, ending, lingering, reconcile, evict, conflict, taken };
   struct Look {
-    std::uint32_t slot;
+    std::uint32_t slot;  // `taken`: place of the input
     Why why;
   };
   struct KnownState {
@@ -92,8 +93,10 @@ struct HolderEngine::Impl {
   // holder_backup.cpp
   void want_conflict_looks();
   void want_conflict_look(const Tuple& tuple, const TuplePair& wanted);
+  void want_taken_look(std::uint32_t place);
   void take_backup(TimePoint now, HolderInput& input);
   bool give_way(TimePoint now, HolderInput& input, std::uint32_t slot, const TuplePair& older, std::uint8_t side_flag);
+  void refuse_taken(TimePoint now, HolderInput& input);
   void refresh(TimePoint now, HolderInput& input, std::uint32_t slot);
   void store(TimePoint now, HolderInput& input, bool replaces);
   void accept_backup(HolderInput& input);

@@ -166,6 +166,10 @@ void HolderEngine::Impl::look_up() {
 }
 
 void HolderEngine::Impl::apply(TimePoint now, const Look& look, LocalState state, const Tuple& session) {
+  if (look.why == Why::taken) {
+    inputs[look.slot].is_taken = state == LocalState::live;
+    return;
+  }
   if (!table.in_use(look.slot)) return;  // another look of this call has released it
   if (look.why == Why::conflict) return conflict_states.push_back({look.slot, state});
   switch (state) {

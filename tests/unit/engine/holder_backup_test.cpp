@@ -252,6 +252,47 @@ TEST_CASE("a UDP backup gives way only when it is released") {
   CHECK(lab.in(with_message(datagram_of(newer), ns_of(newer).build())).burst().at(1).message().type == MsgType::NC);
 }
 
+TEST_CASE("full NAT: a session of this host that has no backup keeps its server-side tuple [spec 4.3.5-2]") {
+  // Its NS passed while the holder was away. The host would answer the other client's SYN, however often repeated, for it.
+  const TuplePair unknown = full_nat("203.0.113.7:50000", "10.9.0.1:2000");
+  const TuplePair newer = full_nat("203.0.113.8:50000", "10.9.0.1:2000");
+  HolderLab lab;
+  lab.sessions.known[unknown.server_side] = LocalState::live;
+  const auto outs = lab.in(syn_with(newer, ns_of(newer).wants_ack())).burst();
+  REQUIRE(outs.size() == 2);
+  CHECK(outs[0].kind == OutputKind::drop);
+  const wire::Message nc = outs[1].message();
+  CHECK(nc.type == MsgType::NC);
+  CHECK(nc.flags == 0);
+  CHECK(nc.st1 == newer.client_side);
+  CHECK(nc.st2 == newer.server_side);
+  CHECK(lab.backups() == 0);
+  CHECK(lab.count(HolderCounter::conflicts_unknown) == 1);
+  CHECK(lab.log.count(engine::EventKind::backup_conflict) == 1);
+  // Gone, in a handshake (its own, repeated) or in TIME-WAIT: TCP itself knows what to do.
+  for (const LocalState state : {LocalState::opening, LocalState::time_wait, LocalState::none}) {
+    lab.sessions.known[unknown.server_side] = state;
+    CHECK(lab.in(syn_with(newer, ns_of(newer))).one().octets == syn_of(newer));
+    lab.sessions.known.clear();
+    lab.wait(seconds(80));
+    REQUIRE(lab.backups() == 0);
+  }
+}
+
+TEST_CASE("a session without a backup gets one by an NS that is not inside its SYN") {
+  const TuplePair session = full_nat("203.0.113.7:50000", "10.9.0.1:2000");
+  HolderLab lab;
+  lab.sessions.known[session.server_side] = LocalState::live;
+  CHECK(lab.message(ns_of(session).wants_ack().build()).one().message().type == MsgType::NA);
+  CHECK(lab.knows(session.client_side));
+  // The repeated SYN of a session that has its backup is no other session's.
+  CHECK(lab.in(syn_with(session, ns_of(session))).one().octets == syn_of(session));
+  // Where the client's address is kept, the tuple is the client's own.
+  const TuplePair kept = nat_session("203.0.113.9:50000");
+  lab.sessions.known[kept.server_side] = LocalState::live;
+  CHECK(lab.in(syn_with(kept, ns_of(kept))).one().octets == syn_of(kept));
+}
+
 TEST_CASE("all conflict look-ups of a burst are one call") {
   HolderLab lab;
   for (int i = 0; i < 20; ++i)

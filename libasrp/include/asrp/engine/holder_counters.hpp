@@ -63,6 +63,7 @@
   X(released_replaced, "backups.released.replaced", "backups released: the session was gone when a new one needed a tuple")  \
   X(conflicts_client, "conflicts.client_side", "NS refused for a conflict on the client side (F-CC)")                        \
   X(conflicts_server, "conflicts.server_side", "NS refused for a conflict on the server side")                               \
+  X(conflicts_unknown, "conflicts.unknown_session", "SYN refused: a session without a backup has the server-side tuple")     \
   X(store_full, "store.full", "NS refused: as many backups as allowed, or the store refused the record")                     \
   X(store_commit_failed, "store.commit_failed", "commits of the store that failed")                                          \
   X(push_inline, "push.inline", "PS put into packets")                                                                       \
