@@ -70,7 +70,7 @@ bool NodeDriver::take_messages(TimePoint now) {
   const auto messages = edges_.messages.receive();
   for (const io::ReceivedMessage& message : messages) engine_.on_message(now, message.from, message.to.address, message.octets);
   const auto unreachable = edges_.messages.unreachable_peers();
-  for (const IpAddress& peer : unreachable) engine_.on_port_unreachable(now, peer);
+  for (const engine::Unreachable& error : unreachable) engine_.on_port_unreachable(now, error);
   return !messages.empty() || !unreachable.empty();
 }
 

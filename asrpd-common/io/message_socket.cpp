@@ -29,6 +29,7 @@ constexpr std::size_t kBurst = 64;
 constexpr std::size_t kMessageSize = 2048;
 constexpr int kReceiveBuffer = 16 << 20;  // answers of a whole recovery storm: 30,000 a second for half a second
 constexpr std::size_t kMostUnreachable = 256;
+constexpr std::size_t kMostQuoted = 64;  // the QS that we send have at most 48 octets; a longer message is no QS of ours
 
 struct Control {
   alignas(cmsghdr) std::array<std::uint8_t, 128> octets;
@@ -98,11 +99,13 @@ class UdpMessageSocket final : public MessageSocket {
         poller_(std::move(poller)),
         area_(kBurst * kMessageSize) {
     messages_.reserve(kBurst);
+    unreachable_.reserve(kMostUnreachable);
+    quoted_.reserve(kMostUnreachable * kMostQuoted);  // `unreachable_` views it: it never moves
   }
 
   int descriptor() const override { return poller_.get(); }
   std::span<const ReceivedMessage> receive() override;
-  std::span<const IpAddress> unreachable_peers() override;
+  std::span<const engine::Unreachable> unreachable_peers() override;
 
  private:
   /// Which of the four sockets have something: one system call instead of four that mostly find nothing.
@@ -136,7 +139,8 @@ class UdpMessageSocket final : public MessageSocket {
   std::array<SocketAddress, kBurst> sources_{};
   std::array<Control, kBurst> controls_{};
   std::vector<ReceivedMessage> messages_;
-  std::vector<IpAddress> unreachable_;
+  std::vector<engine::Unreachable> unreachable_;
+  Buffer quoted_;  // what they quote
 };
 
 UdpMessageSocket::Ready UdpMessageSocket::poll() const {
@@ -182,8 +186,9 @@ std::size_t UdpMessageSocket::receive_from(int descriptor, std::size_t first) {
   return end;
 }
 
-std::span<const IpAddress> UdpMessageSocket::unreachable_peers() {
+std::span<const engine::Unreachable> UdpMessageSocket::unreachable_peers() {
   unreachable_.clear();
+  quoted_.clear();
   const Ready ready = polled_ ? *std::exchange(polled_, std::nullopt) : poll();
   if (ready.has(icmp4_)) drain_icmp(icmp4_.get());
   if (ready.has(icmp6_)) drain_icmp(icmp6_.get());
@@ -198,10 +203,12 @@ void UdpMessageSocket::drain_icmp(int descriptor) {
     const ssize_t got = ::recvfrom(descriptor, packet.data(), packet.size(), MSG_DONTWAIT, sender.get(), &length);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return;
-    const auto peer = unreachable_peer(Octets(packet).first(static_cast<std::size_t>(got)), sender.endpoint().address, port_);
-    if (peer && unreachable_.size() < kMostUnreachable &&
-        std::find(unreachable_.begin(), unreachable_.end(), *peer) == unreachable_.end())
-      unreachable_.push_back(*peer);
+    auto error = unreachable_peer(Octets(packet).first(static_cast<std::size_t>(got)), sender.endpoint().address, port_);
+    if (!error || unreachable_.size() >= kMostUnreachable || error->message.size() > kMostQuoted) continue;
+    const std::size_t at = quoted_.size();
+    quoted_.insert(quoted_.end(), error->message.begin(), error->message.end());
+    error->message = Octets(quoted_).subspan(at);
+    unreachable_.push_back(*error);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "asrp/base/address.hpp"
 #include "asrp/base/result.hpp"
+#include "asrp/engine/node_engine.hpp"
 #include "io/error.hpp"
 
 namespace asrp::io {
@@ -25,9 +26,9 @@ class MessageSocket {
   [[nodiscard]] virtual int descriptor() const = 0;
   /// The next burst (recvmmsg) without blocking.
   virtual std::span<const ReceivedMessage> receive() = 0;
-  /// Addresses whose host answered "port unreachable" to what was sent from ASRP-PORT since the last call; from the raw ICMP
-  /// path.
-  virtual std::span<const IpAddress> unreachable_peers() = 0;
+  /// Which hosts have answered "port unreachable" to datagrams to ASRP-PORT since the last call, from the raw ICMP path; some
+  /// of them if there are very many. Valid until the next call.
+  virtual std::span<const engine::Unreachable> unreachable_peers() = 0;
 };
 
 /// Whether ICMP "port unreachable" is listened for. A holder has no use for it, and what is not read must not wake anyone.

@@ -105,7 +105,7 @@ class Machine final : public engine::EventSink {
         flows_.capacity = 1 + reader_.u8();
         return;
       case 12:
-        return engine_.on_port_unreachable(now_, address("10.0.0." + std::to_string(1 + reader_.u8() % 4)));
+        return unreachable();
       case 13:
         if (!flows_.entries.empty()) {
           auto& entry = flows_.entries[reader_.u8() % flows_.entries.size()];
@@ -212,6 +212,18 @@ class Machine final : public engine::EventSink {
     }
     const TuplePair session = some_session();
     message(from, rs(session).protocol(sent.message.protocol).cookie(sent.message.cookie.value).build());
+  }
+
+  /// A port unreachable about something that was sent, or about something like it.
+  void unreachable() {
+    if (sent_.empty()) return;
+    const Sent& sent = sent_[reader_.u8() % sent_.size()];
+    const std::uint8_t how = reader_.u8();
+    Buffer quoted;
+    wire::encode(sent.message, quoted);
+    if ((how & 3) == 1) quoted[how >> 3] ^= 1;
+    if ((how & 3) == 2) quoted.resize(how >> 3);
+    engine_.on_port_unreachable(now_, {sent.to, sent.port, quoted});
   }
 
   void wait(Duration by) {

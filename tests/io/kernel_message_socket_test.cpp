@@ -81,19 +81,30 @@ TEST_CASE("port unreachable about what left by raw sockets is told, other errors
       udp_packet(at("10.2.0.1:23456"), at("10.2.0.2:51200"), Buffer{1}),
       udp_packet(at("10.2.0.1:23457"), at("10.2.0.2:51200"), Buffer{1}),
       udp_packet(at("10.1.0.1:23456"), at("10.1.0.2:51201"), Buffer{1}),
-      udp_packet(at("[fd02::1]:23456"), at("[fd02::2]:51200"), Buffer{1}),
+      udp_packet(at("[fd02::1]:23458"), at("[fd02::2]:51200"), Buffer{1}),
   };
   for (const Buffer& p : packets) (*sender)->stage(p, 0);
   (*sender)->flush();
-  std::vector<IpAddress> peers;
-  while (peers.size() < 2 && wait_readable(socket->descriptor())) {
-    for (const IpAddress& a : socket->unreachable_peers()) peers.push_back(a);
+  struct Told {
+    IpAddress peer;
+    std::uint16_t port;
+    Buffer message;
+  };
+  std::vector<Told> told;
+  while (told.size() < 3 && wait_readable(socket->descriptor())) {
+    for (const auto& e : socket->unreachable_peers())
+      told.push_back({e.peer, e.source_port, Buffer(e.message.begin(), e.message.end())});
     CHECK(socket->receive().empty());
   }
-  REQUIRE(peers.size() == 2);
-  std::sort(peers.begin(), peers.end());
-  CHECK(peers[0] == *IpAddress::parse("10.2.0.2"));
-  CHECK(peers[1] == *IpAddress::parse("fd02::2"));
+  REQUIRE(told.size() == 3);
+  std::sort(told.begin(), told.end(), [](const Told& a, const Told& b) { return a.port < b.port; });
+  CHECK(told[0].peer == *IpAddress::parse("10.2.0.2"));
+  CHECK(told[0].port == 23456);
+  CHECK(told[0].message == Buffer{1});
+  CHECK(told[1].port == 23457);
+  CHECK(told[2].peer == *IpAddress::parse("fd02::2"));
+  CHECK(told[2].port == 23458);
+  CHECK(told[2].message == Buffer{1});
   CHECK_FALSE(wait_readable(socket->descriptor(), 0));
 }
 

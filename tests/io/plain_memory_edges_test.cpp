@@ -65,7 +65,7 @@ TEST_CASE("the message socket's twin is readable while messages or notices wait"
   const Endpoint from = *Endpoint::parse("10.0.0.1:1");
   const Endpoint to = *Endpoint::parse("10.0.0.2:51200");
   socket.deliver(from, to, {1, 2});
-  socket.deliver_unreachable(from.address);
+  socket.deliver_unreachable({from.address, 1, {}});
   CHECK(readable(socket.descriptor()));
   const auto messages = socket.receive();
   REQUIRE(messages.size() == 1);

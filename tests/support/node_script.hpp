@@ -66,8 +66,15 @@ class NodeScript {
     engine.on_message(now, from, address(to), octets);
     return done();
   }
+  /// What a host says where nobody listens: it quotes the last probe that it got.
   std::vector<Out> port_unreachable(std::string_view peer) {
-    engine.on_port_unreachable(now, address(peer));
+    const auto probe = probes_.find(address(peer));
+    REQUIRE_MESSAGE(probe != probes_.end(), "that host was never asked");
+    return port_unreachable(probe->second);
+  }
+  /// The same about any datagram.
+  std::vector<Out> port_unreachable(const Datagram& quoted) {
+    engine.on_port_unreachable(now, {quoted.to.address, quoted.from.port, quoted.payload});
     return done();
   }
   std::vector<Out> marked_flow(const engine::FlowEntry& entry) {
@@ -161,6 +168,7 @@ class NodeScript {
   }
 
   std::deque<Buffer> packets_;
+  std::map<IpAddress, Datagram> probes_;  // the last to each holder that the script answered for
   std::map<std::uint32_t, Tap> waiting_verdict_;
   std::uint32_t next_packet_ = 1;
   bool in_burst_ = false;
@@ -189,6 +197,7 @@ inline std::vector<Out> NodeScript::answer_probes_in(std::vector<Out>& outs) {
       continue;
     }
     it = outs.erase(it);
+    probes_[d->to.address] = *d;
     Buffer answer;
     wire::encode(wire::recovery_no_session(d->message), answer);
     engine.on_message(now, {d->to.address, d->from.port}, d->from.address, answer);

@@ -169,8 +169,9 @@ class MemoryMessageSocket final : public MessageSocket {
     waiting_.push_back({from, to, std::move(octets)});
     wake_up_.set(true);
   }
-  void deliver_unreachable(const IpAddress& peer) {
-    unreachable_.push_back(peer);
+  /// `message` must stay valid.
+  void deliver_unreachable(const engine::Unreachable& error) {
+    unreachable_.push_back(error);
     wake_up_.set(true);
   }
 
@@ -185,7 +186,7 @@ class MemoryMessageSocket final : public MessageSocket {
     return messages_;
   }
 
-  std::span<const IpAddress> unreachable_peers() override {
+  std::span<const engine::Unreachable> unreachable_peers() override {
     told_ = std::exchange(unreachable_, {});
     wake_up_.set(false);
     if (!waiting_.empty()) wake_up_.set(true);
@@ -202,8 +203,8 @@ class MemoryMessageSocket final : public MessageSocket {
   std::vector<Waiting> waiting_;
   std::vector<Waiting> handed_out_;
   std::vector<ReceivedMessage> messages_;
-  std::vector<IpAddress> unreachable_;
-  std::vector<IpAddress> told_;
+  std::vector<engine::Unreachable> unreachable_;
+  std::vector<engine::Unreachable> told_;
 };
 
 }  // namespace asrp::io::testing

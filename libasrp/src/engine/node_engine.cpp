@@ -189,9 +189,9 @@ void NodeEngine::on_message(TimePoint now, const Endpoint& from, const IpAddress
   impl_->start(now);
   impl_->on_message(now, from, to, message);
 }
-void NodeEngine::on_port_unreachable(TimePoint now, const IpAddress& peer) {
+void NodeEngine::on_port_unreachable(TimePoint now, const Unreachable& error) {
   impl_->start(now);
-  impl_->on_port_unreachable(now, peer);
+  impl_->on_port_unreachable(now, error);
 }
 void NodeEngine::on_marked_flow(TimePoint now, const FlowEntry& entry) {
   impl_->start(now);

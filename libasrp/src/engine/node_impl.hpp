@@ -229,7 +229,8 @@ struct NodeEngine::Impl {
   void holder_answered(TimePoint now, const IpAddress& address);
   void holder_silent(TimePoint now, Holder& holder);
   bool on_probe_answer(TimePoint now, const Endpoint& from, const wire::Message& message);
-  void on_port_unreachable(TimePoint now, const IpAddress& peer);
+  [[nodiscard]] bool quotes_our_query(const Unreachable& error) const;
+  void on_port_unreachable(TimePoint now, const Unreachable& error);
 
   // --- node_send.cpp --------------------------------------------------------------------------------------------------
 

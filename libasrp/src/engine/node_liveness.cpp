@@ -145,9 +145,29 @@ bool NodeEngine::Impl::on_probe_answer(TimePoint now, const Endpoint& from, cons
   return true;
 }
 
-void NodeEngine::Impl::on_port_unreachable(TimePoint now, const IpAddress& peer) {
-  Holder* holder = holders_.find(peer);
-  if (holder != nullptr) holder_silent(now, *holder);
+/// Anyone can send an error with a server's address; a QS's port and cookie only who saw it go. So what quotes less proves
+/// nothing, and the silence that follows will do.
+bool NodeEngine::Impl::quotes_our_query(const Unreachable& error) const {
+  const auto quoted = wire::decode(error.message);
+  if (!quoted || quoted->message.type != wire::MsgType::QS) return false;
+  const wire::Message& query = quoted->message;
+  if (is_all_zero(query.st1)) {
+    const Holder* holder = holders_.find(error.peer);
+    return holder != nullptr && holder->asked != TimePoint{} && holder->cookie == query.cookie &&
+           holder->source_port == error.source_port;
+  }
+  const std::uint32_t slot = find_recovery(query.st1);
+  if (slot == session::kNoSlot) return false;
+  const session::Recovery& recovery = recoveries_[slot];
+  const auto begin = recovery.candidates.begin();
+  return std::any_of(begin, begin + static_cast<std::ptrdiff_t>(recovery.asked), [&](const session::Candidate& c) {
+    return c.address == error.peer && c.cookie == query.cookie && c.source_port == error.source_port;
+  });
+}
+
+void NodeEngine::Impl::on_port_unreachable(TimePoint now, const Unreachable& error) {
+  if (!quotes_our_query(error)) return discard(now, Counter::discarded_unreachable, {}, error.peer);
+  if (Holder* holder = holders_.find(error.peer)) holder_silent(now, *holder);
 }
 
 }  // namespace asrp::engine

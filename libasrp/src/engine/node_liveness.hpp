@@ -48,6 +48,10 @@ class Holders {
     const auto it = holders_.find(address);
     return it == holders_.end() ? nullptr : &it->second;
   }
+  [[nodiscard]] const Holder* find(const IpAddress& address) const {
+    const auto it = holders_.find(address);
+    return it == holders_.end() ? nullptr : &it->second;
+  }
   std::map<IpAddress, Holder>& all() { return holders_; }
   [[nodiscard]] const std::map<IpAddress, Holder>& all() const { return holders_; }
 

@@ -123,14 +123,53 @@ TEST_CASE("an answer with a wrong cookie, port or address proves nothing [spec 4
   CHECK(n.engine.counters()[NodeCounter::discarded_unmatched] == 1);
 }
 
-TEST_CASE("port unreachable means gone at once; of strangers it means nothing") {
+TEST_CASE("port unreachable about a probe means gone at once") {
   NodeScript s(one_server());
-  s.port_unreachable("10.0.0.77");
-  CHECK(s.engine.gauges().holders_gone == 0);
   s.port_unreachable("10.0.0.1");
   CHECK(s.engine.gauges().holders_gone == 1);
   s.advance(seconds(2));  // the script's holder answers the next probe
   CHECK(s.engine.gauges().holders_gone == 0);
+}
+
+TEST_CASE("port unreachable about a QS of a recovery means gone as well") {
+  NodeScript s(one_server());
+  const auto outs = s.packet(Tap::stray, tcp("203.0.113.7:1", "198.51.100.1:80").push().payload("x").build());
+  s.port_unreachable(*datagram(outs.at(1)));
+  CHECK(s.engine.gauges().holders_gone == 1);
+}
+
+TEST_CASE("port unreachable that quotes nothing of ours is forged, and has no effect") {
+  Lone n(one_server());
+  const Datagram probe = n.wake(at(0)).at(0);
+  const engine::Unreachable real{probe.to.address, probe.from.port, probe.payload};
+  const auto refused = [&](const engine::Unreachable& error) {
+    const auto before = n.engine.counters()[NodeCounter::discarded_unreachable];
+    n.engine.on_port_unreachable(at(1), error);
+    CHECK(n.engine.counters()[NodeCounter::discarded_unreachable] == before + 1);
+    CHECK(n.engine.gauges().holders_gone == 0);
+  };
+  engine::Unreachable forged = real;
+  forged.source_port ^= 1;
+  refused(forged);
+  Buffer other = probe.payload;
+  other[8] ^= 1;  // its cookie
+  forged = {real.peer, real.source_port, other};
+  refused(forged);
+  forged = real;
+  forged.peer = address("10.0.0.2");
+  refused(forged);
+  for (std::size_t size = 0; size < probe.payload.size(); ++size) {
+    forged.peer = real.peer;
+    forged.message = real.message.first(size);
+    refused(forged);
+  }
+  const TuplePair pair{tcp_tuple("203.0.113.7:1", "198.51.100.1:80"), tcp_tuple("203.0.113.7:1", "10.0.0.1:8080")};
+  const Buffer ns_octets = ns(pair).build();
+  refused({real.peer, 51200, ns_octets});
+  const Buffer unasked = qs(pair.client_side).cookie(7).build();
+  refused({real.peer, real.source_port, unasked});
+  n.engine.on_port_unreachable(at(1), real);
+  CHECK(n.engine.gauges().holders_gone == 1);
 }
 
 TEST_CASE("holder = no is not probed, and neither is who left the configuration") {

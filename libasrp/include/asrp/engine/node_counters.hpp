@@ -87,6 +87,7 @@
   X(discarded_tuple, "messages_discarded.tuple", "messages whose tuples are not those of the request or packet")          \
   X(discarded_illegitimate, "messages_discarded.illegitimate", "sessions that this cluster can't have")                   \
   X(discarded_elsewhere, "messages_discarded.elsewhere", "RS that name a session at another server than the one asked")   \
+  X(discarded_unreachable, "messages_discarded.unreachable", "ICMP port unreachable that quotes no QS outstanding")       \
   X(discarded_entry, "messages_discarded.entry", "sessions that contradict a live entry")                                 \
   X(discarded_disagree, "messages_discarded.disagree", "RS of candidates behind the one that was used")                   \
   X(inline_mtu, "inline_unfit.mtu", "first packets too large for an inline NS")                                           \

@@ -31,6 +31,13 @@ enum class Tap : std::uint8_t {
   known,  // mangle PREROUTING, a known session's packet with an ASRP option, or whose entry is marked `waiting`
 };
 
+/// An ICMP "port unreachable" about a datagram to ASRP-PORT of `peer`, from that very host.
+struct Unreachable {
+  IpAddress peer;
+  std::uint16_t source_port = 0;  // of the datagram that it quotes
+  Octets message;                 // what that carried, as far as it is quoted
+};
+
 class NodeEngine final {
  public:
   /// `flows`, `paths`, `random` and `events` must outlive the engine.
@@ -43,10 +50,11 @@ class NodeEngine final {
   void on_packet(TimePoint now, PacketId id, Tap tap, Octets packet);
   /// A datagram to ASRP-PORT of one of our addresses.
   void on_message(TimePoint now, const Endpoint& from, const IpAddress& to, Octets message);
-  /// ICMP said that nobody listens on ASRP-PORT of `peer`.
-  void on_port_unreachable(TimePoint now, const IpAddress& peer);
+  /// Nobody listens on ASRP-PORT of a host. Has an effect only if it quotes a QS of ours that is outstanding.
+  void on_port_unreachable(TimePoint now, const Unreachable& error);
   /// An entry that a dump found with mark `waiting` or `unprotected`: rebuilds what is in flight after a restart, and repeats
-  /// the NS of unprotected sessions (the driver dumps once per NodeTiming::unprotected_interval).
+  /// the NS of unprotected sessions. The driver dumps once per NodeTiming::unprotected_interval and hands all of a dump over in
+  /// one burst; what is sent for it is spread over that interval.
   void on_marked_flow(TimePoint now, const FlowEntry& entry);
   /// Whatever is due. Harmless if early.
   void on_timeout(TimePoint now);
