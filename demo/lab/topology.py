@@ -193,7 +193,11 @@ class Topology:
 
     def flush_all(self) -> None:
         """Every node's table is emptied, as nearly at once as processes can be started."""
-        running = [node.start("conntrack", "-F", stdout=DEVNULL, stderr=DEVNULL) for node in self.nodes.values()]
+        self.flush(self.nodes)
+
+    def flush(self, numbers: Iterable[int]) -> None:
+        """The tables of these nodes are emptied."""
+        running = [self.nodes[n].start("conntrack", "-F", stdout=DEVNULL, stderr=DEVNULL) for n in numbers]
         for process in running:
             process.wait(timeout=30)
 
