@@ -125,6 +125,9 @@ void NodeEngine::Impl::on_timeout(TimePoint now) {
       case TimerKind::probe:
         on_probe_due(now, timer->slot, timer->due);
         break;
+      case TimerKind::unprotected:
+        if (timer->generation == listing_round_ && !listing_) send_slice(now);
+        break;
     }
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Inside of the NodeEngine. One file per procedure: node_create (new sessions), node_install (flush), node_recovery (QS, RS,
 // RX), node_abandon (nothing found), node_stray and node_known (the taps), node_strip (messages in packets), node_messages
-// (datagrams), node_waiting (NS until NA), node_conflict (NC), node_liveness (holders), node_send (what goes out).
+// (datagrams), node_waiting (NS until NA), node_marked (dumps), node_conflict (NC), node_liveness (holders), node_send (what goes out).
 #pragma once
 
 #include <optional>
@@ -77,7 +77,7 @@ struct NodeEngine::Impl {
     packet::PacketView view;
     bool edited = false;  // `view` lies in scratch_
   };
-  enum class TimerKind : std::uint8_t { recovery, waiting, attempt, probe };
+  enum class TimerKind : std::uint8_t { recovery, waiting, attempt, probe, unprotected };
 
   // --- node_engine.cpp ------------------------------------------------------------------------------------------------
 
@@ -199,17 +199,25 @@ struct NodeEngine::Impl {
   // --- node_waiting.cpp -----------------------------------------------------------------------------------------------
 
   std::uint32_t find_waiting(const Tuple& client_side) const;
-  /// False: too many wait.
-  bool start_waiting(TimePoint now, const TuplePair& tuples, bool was_unprotected, int sent);
+  /// False: too many wait. `put_off`: when its first NS is due; zero if it is on its way.
+  bool start_waiting(TimePoint now, const TuplePair& tuples, bool was_unprotected, Duration put_off);
   void on_waiting_due(TimePoint now, std::uint32_t slot);
   void remind(TimePoint now, const Tuple& client_side);
   void acknowledge(std::uint32_t slot);
   void end_other_waiting(const TuplePair& present);
   void free_waiting(std::uint32_t slot);
   void on_na(TimePoint now, const Endpoint& from, const wire::Message& message);
-  void on_marked_flow(TimePoint now, const FlowEntry& entry);
   void send_ns(TimePoint now, const TuplePair& tuples, Cookie cookie, bool ack_wanted);
   void set_unprotected(TimePoint now, const TuplePair& tuples);
+
+  // --- node_marked.cpp ------------------------------------------------------------------------------------------------
+
+  void on_marked_flow(TimePoint now, const FlowEntry& entry);
+  [[nodiscard]] bool wants_ns(const FlowEntry& entry) const;
+  void resume_waiting(TimePoint now, const FlowEntry& entry);
+  void end_listing(TimePoint now);
+  void send_slice(TimePoint now);
+  void ask_for_backup(TimePoint now, const TuplePair& tuples);
 
   // --- node_conflict.cpp ----------------------------------------------------------------------------------------------
 
@@ -223,6 +231,7 @@ struct NodeEngine::Impl {
   // --- node_liveness.cpp ----------------------------------------------------------------------------------------------
 
   void list_holders(TimePoint now);
+  void spread_probes(TimePoint now);
   void schedule_probe(Holder& holder, TimePoint due);
   void on_probe_due(TimePoint now, std::uint32_t slot, TimePoint due);
   void send_probe(TimePoint now, const Holder& holder);
@@ -278,6 +287,14 @@ struct NodeEngine::Impl {
   session::TupleIndex waiting_index_;  // by client-side tuple
   session::SlotPool<session::Attempt> attempts_;
   session::TupleIndex attempt_index_;  // by client-side tuple
+
+  // marked entries of the last dump
+  bool listing_ = false;  // it is being handed over
+  std::uint32_t listing_round_ = 0;
+  std::size_t listed_waiting_ = 0;
+  std::size_t listed_unprotected_ = 0;
+  std::vector<TuplePair> unprotected_;  // whose NS are spread over the interval
+  std::size_t next_unprotected_ = 0;
 
   // memories that forget
   struct Installed {

@@ -64,6 +64,7 @@ Octets NodeEngine::Impl::octets_of(const PacketRef& ref) {
 }
 
 void NodeEngine::Impl::flush(TimePoint now) {
+  end_listing(now);
   if (installs_.empty()) return;
   install_pending(now);
   for (Install& install : installs_) emit(now, install);
@@ -207,7 +208,7 @@ void NodeEngine::Impl::emit_ns(TimePoint now, const Install& install) {
   } else if (install.flow.mark == FlowMark::waiting) {
     const bool apart = install.plan == NsPlan::standalone;
     if (apart) send_ns(now, tuples, config_->cookies().issue(tuples), true);
-    if (!start_waiting(now, tuples, false, 1)) {
+    if (!start_waiting(now, tuples, false, {})) {
       set_unprotected(now, tuples);
     } else if (install.existing && install.entry_mark != FlowMark::waiting) {
       flows_.set_mark(tuples.client_side, FlowMark::waiting);

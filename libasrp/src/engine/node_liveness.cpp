@@ -52,13 +52,27 @@ void NodeEngine::Impl::list_holders(TimePoint now) {
     for (const Backend& b : service.options->backends) {
       if (b.state == BackendState::disabled || b.holder == HolderPresence::no) continue;
       Holder& holder = holders_.all()[b.address.address];
-      const bool fresh = holder.due == TimePoint{};
       holder.address = b.address.address;
       holder.used = true;
-      if (fresh) schedule_probe(holder, now);
     }
   }
   std::erase_if(holders_.all(), [](const auto& entry) { return !entry.second.used; });
+  spread_probes(now);
+}
+
+/// A few new holders are asked at once. Of very many each group has its own moment of the interval, and keeps it.
+void NodeEngine::Impl::spread_probes(TimePoint now) {
+  constexpr std::size_t kAtOnce = 64;
+  const auto is_new = [](const auto& entry) { return entry.second.due == TimePoint{}; };
+  const auto all = static_cast<std::size_t>(std::count_if(holders_.all().begin(), holders_.all().end(), is_new));
+  const std::size_t groups = (all + kAtOnce - 1) / kAtOnce;
+  std::size_t number = 0;
+  for (auto& entry : holders_.all()) {
+    if (!is_new(entry)) continue;
+    Holder& holder = entry.second;
+    holder.turn = now + config_->options().timing.probe_interval * (number++ / kAtOnce) / groups;
+    schedule_probe(holder, holder.turn);
+  }
 }
 
 void NodeEngine::Impl::schedule_probe(Holder& holder, TimePoint due) {
@@ -80,8 +94,7 @@ void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot, TimePoint
   free_probes_.push_back(slot);
   if (holder == nullptr || holder->due != due) return;  // left, or left and came back with a timer of its own
   const NodeTiming& timing = config_->options().timing;
-  const bool fresh = holder->asked == TimePoint{} || now >= holder->asked + timing.probe_interval;
-  if (fresh) {
+  if (now >= holder->turn) {
     if (holder->outstanding && ++holder->silences >= timing.probe_silences) holder_silent(now, *holder);
     const std::uint64_t random = random_.u64();
     holder->cookie = Cookie{static_cast<std::uint32_t>(random >> 32)};
@@ -89,6 +102,9 @@ void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot, TimePoint
     holder->outstanding = true;
     holder->repeats = 0;
     holder->asked = now;
+    // Not from `now`: after a pause all would keep one moment for ever.
+    do holder->turn += timing.probe_interval;
+    while (holder->turn < now + timing.probe_interval / 2);
     send_probe(now, *holder);
   } else if (holder->outstanding) {
     ++holder->repeats;
@@ -96,8 +112,8 @@ void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot, TimePoint
   }
   // A probe is repeated as every QS is: plain loss on the way must not pass for three silences of a holder.
   const bool again = holder->outstanding && holder->repeats < timing.query_repeats.size();
-  schedule_probe(*holder, holder->asked + (again ? std::min(timing.query_repeats[holder->repeats], timing.probe_interval)
-                                                 : timing.probe_interval));
+  const TimePoint repeat = again ? holder->asked + timing.query_repeats[holder->repeats] : holder->turn;
+  schedule_probe(*holder, std::min(repeat, holder->turn));
 }
 
 void NodeEngine::Impl::send_probe(TimePoint now, const Holder& holder) {

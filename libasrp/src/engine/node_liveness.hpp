@@ -33,6 +33,7 @@ struct Holder {
   bool outstanding = false;  // the last probe has no answer yet
   std::size_t repeats = 0;   // how often that probe was sent again
   TimePoint asked{};         // when it was sent first
+  TimePoint turn{};          // when the next one is
   int silences = 0;          // probes in a row that all their repeats left without an answer
   Cookie cookie;
   std::uint16_t source_port = 0;

@@ -22,7 +22,7 @@ void NodeEngine::Impl::send_ns(TimePoint now, const TuplePair& tuples, Cookie co
                wire::new_session(tuples, cookie, *local, ack_wanted));
 }
 
-bool NodeEngine::Impl::start_waiting(TimePoint now, const TuplePair& tuples, bool was_unprotected, int sent) {
+bool NodeEngine::Impl::start_waiting(TimePoint now, const TuplePair& tuples, bool was_unprotected, Duration put_off) {
   const std::uint32_t slot = waiting_.take();
   if (slot == kNoSlot) {
     count(Counter::limit_waiting);
@@ -32,9 +32,10 @@ bool NodeEngine::Impl::start_waiting(TimePoint now, const TuplePair& tuples, boo
   waiting.tuples = tuples;
   waiting.cookie = config_->cookies().issue(tuples);
   waiting.was_unprotected = was_unprotected;
-  waiting.sent = sent;
+  const NodeTiming& timing = config_->options().timing;
+  waiting.sent = put_off > Duration{} ? 0 : 1;
   waiting.last_sent = now;
-  waiting.due = now + config_->options().timing.ns_interval * (was_unprotected ? config_->options().timing.ns_tries : 1);
+  waiting.due = now + (put_off > Duration{} ? put_off : timing.ns_interval * (was_unprotected ? timing.ns_tries : 1));
   waiting_index_.insert(hash(tuples.client_side), slot);
   timers_.add({waiting.due, slot, waiting_.generation(slot), static_cast<std::uint8_t>(TimerKind::waiting)});
   return true;
@@ -102,24 +103,6 @@ void NodeEngine::Impl::on_na(TimePoint now, const Endpoint& from, const wire::Me
   const std::uint32_t attempt = find_attempt(message.st1);
   if (attempt != kNoSlot && attempts_[attempt].tuples == message.tuples()) free_attempt(attempt, true);
   acknowledge(slot);
-}
-
-// Mark and entry are the whole state: a new daemon goes on where the old one was (decision 7).
-void NodeEngine::Impl::on_marked_flow(TimePoint now, const FlowEntry& entry) {
-  if (entry.mark == FlowMark::none || find_waiting(entry.tuples.client_side) != kNoSlot) return;
-  const ServiceState* service = config_->service_at(entry.tuples.client_side.dst, entry.tuples.client_side.protocol);
-  if (service == nullptr || check_legitimacy(service->rule, entry.tuples) != policy::Legitimacy::legitimate) return;
-  const Holder* holder = holders_.find(entry.tuples.server_side.dst.address);
-  const bool waits = entry.mark == FlowMark::waiting;
-  if (holder == nullptr || holder->gone) {
-    if (waits) set_unprotected(now, entry.tuples);
-    return;
-  }
-  if (!start_waiting(now, entry.tuples, !waits, 1)) {
-    if (waits) set_unprotected(now, entry.tuples);
-    return;
-  }
-  send_ns(now, entry.tuples, config_->cookies().issue(entry.tuples), true);
 }
 
 }  // namespace asrp::engine

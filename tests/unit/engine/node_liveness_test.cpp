@@ -62,6 +62,30 @@ TEST_CASE("every holder is asked at the start, and every 2 s, for a session that
   CHECK(n.wake(at(2000)).size() == 8);
 }
 
+TEST_CASE("very many holders are not asked all at once: each group has its moment, and keeps it also after a pause") {
+  auto options = one_server();
+  for (int i = 0; i < 999; ++i) {
+    options.services[0].backends.push_back(
+        backend("m" + std::to_string(i), "10.1." + std::to_string(i / 250) + "." + std::to_string(1 + i % 250) + ":8080"));
+  }
+  Lone n(options);
+  const auto count_until = [&](int from, int to) {
+    std::size_t asked = 0;
+    for (int ms = from; ms < to; ++ms) {
+      const auto sent = n.wake(at(ms));
+      CHECK(sent.size() <= 64);
+      asked += sent.size();
+      for (const Datagram& d : sent) n.engine.on_message(at(ms), answer_from(d), d.from.address, rx_to(d));
+    }
+    return asked;
+  };
+  CHECK(count_until(0, 2000) == 1000);
+  CHECK(count_until(2000, 4000) == 1000);
+  for (const Datagram& d : n.wake(at(9700))) n.engine.on_message(at(9700), answer_from(d), d.from.address, rx_to(d));
+  count_until(9701, 13000);
+  CHECK(count_until(13000, 15000) == 1000);
+}
+
 TEST_CASE("a probe without an answer is repeated as every QS is, so that plain loss is no silence") {
   Lone n(one_server());
   const auto d = n.wake(at(0)).at(0);

@@ -103,38 +103,6 @@ TEST_CASE("an NA that does not match is discarded [spec 4.3.2-3]") {
   CHECK(s.engine.gauges().waiting == 1);
 }
 
-TEST_CASE("after a restart marks and entries are the whole state") {
-  NodeScript s(basic_options());
-  const TuplePair pair{tcp_tuple(kClient, kVip), tcp_tuple(kClient, "10.0.0.2:8080")};
-  SUBCASE("waiting: NS and cookie are rebuilt, the tries begin anew") {
-    s.flows.add(pair, FlowMark::waiting);
-    const Datagram d = only_datagram(s.marked_flow({pair, FlowMark::waiting, false}), MsgType::NS);
-    CHECK(d.message.cookie == policy::keyed_cookie(key_of(0x22), pair));
-    CHECK(d.message.has(wire::kFlagNa));
-    CHECK(s.marked_flow({pair, FlowMark::waiting, false}).empty());
-    CHECK(kinds(s.advance(milliseconds(100))) == "send_own:NS");
-    s.message({d.to.address, 51200}, kNode, na_to(d));
-    CHECK(s.flows.entry(pair.client_side)->mark == FlowMark::none);
-  }
-  SUBCASE("unprotected: one NS for each visit of the dump; an NA protects the session") {
-    s.flows.add(pair, FlowMark::unprotected);
-    CHECK(kinds(s.marked_flow({pair, FlowMark::unprotected, false})) == "send_own:NS");
-    CHECK(s.advance(seconds(60)).empty());
-    CHECK(s.flows.entry(pair.client_side)->mark == FlowMark::unprotected);
-    const Datagram d = only_datagram(s.marked_flow({pair, FlowMark::unprotected, false}), MsgType::NS);
-    s.message({d.to.address, 51200}, kNode, na_to(d));
-    CHECK(s.flows.entry(pair.client_side)->mark == FlowMark::none);
-  }
-  SUBCASE("holder gone, or the session is none of ours: no NS") {
-    s.flows.add(pair, FlowMark::waiting);
-    s.port_unreachable("10.0.0.2");
-    CHECK(s.marked_flow({pair, FlowMark::waiting, false}).empty());
-    CHECK(s.flows.entry(pair.client_side)->mark == FlowMark::unprotected);
-    const TuplePair foreign{tcp_tuple("192.0.2.1:1", "192.0.2.2:2"), tcp_tuple("192.0.2.1:1", "192.0.2.3:3")};
-    CHECK(s.marked_flow({foreign, FlowMark::waiting, false}).empty());
-  }
-}
-
 TEST_CASE("too many waiting sessions: the next one gets its NS once, and is unprotected") {
   auto options = basic_options();
   options.limits.waiting_sessions = 1;

@@ -44,7 +44,7 @@
   X(drops_table_full, "drops.table_full", "packets whose session found no room")                                          \
   X(drops_install, "drops.install", "packets whose session could not be installed")                                       \
   X(drops_mapping, "drops.mapping", "packets for whose session every mapping tried was taken")                            \
-  X(drops_unchecked, "drops.unchecked", "datagrams that can't carry the NS while their full-NAT mapping is unconfirmed")  \
+  X(drops_unchecked, "drops.unchecked", "packets that ended because no holder had confirmed their full-NAT mapping")      \
   X(drops_conflict, "drops.conflict", "packets whose RS or PS contradicts a live entry")                                  \
   X(drops_no_session, "drops.no_session", "packets dropped after RX from every candidate")                                \
   X(drops_silence, "drops.silence", "packets dropped because a recovery ended in silence")                                \
@@ -97,6 +97,7 @@
   X(inline_avoided, "inline_unfit.avoided", "SYN to servers towards which SYN with data vanish")                          \
   X(inline_suspected, "inline_unfit.suspected", "SYN with inline NS that were repeated unanswered")                       \
   X(limit_waiting, "limits.waiting", "sessions that could not wait for their NA: too many do")                            \
+  X(limit_unprotected, "limits.unprotected", "unprotected sessions without an NS in a minute: too many are")              \
   X(limit_attempts, "limits.attempts", "first packets not kept for an NC: too many are")                                  \
   X(holders_alive, "holders.alive", "holders that began to answer")                                                       \
   X(holders_gone, "holders.gone", "holders that ceased to answer")

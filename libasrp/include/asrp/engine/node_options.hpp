@@ -69,7 +69,7 @@ struct NodeTiming {
   Duration ns_interval = std::chrono::milliseconds(100);   // at most one NS per session in it (decision 7)
   int ns_tries = 10;
   Duration unprotected_interval = std::chrono::seconds(60);
-  Duration attempt_copy = std::chrono::milliseconds(200);  // copy of a full-NAT first packet (decision 6)
+  Duration attempt_copy = std::chrono::milliseconds(200);  // copy of a first packet (decision 6)
   Duration probe_interval = std::chrono::seconds(2);       // holder liveness (decision 8)
   int probe_silences = 3;
   Duration inline_retry = std::chrono::seconds(60);  // a path that swallows SYN with data is tried again after it
@@ -83,6 +83,7 @@ struct NodeLimits {
   std::size_t recoveries = 32768;        // in flight
   std::size_t waiting_sessions = 65536;  // waiting for NA
   std::size_t attempts = 32768;          // copies kept for an NC
+  std::size_t unprotected = 65536;       // unprotected sessions that get an NS in one unprotected_interval; others: the next
   std::uint32_t second_rounds = 5000;    // second rounds of queries per second (decision 11); beyond: as if RX came from all
   // Memories that forget, 24 octets each; powers of two.
   std::size_t recent_sessions = 1u << 16;  // for packets that were queued before their session came
