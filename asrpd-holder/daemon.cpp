@@ -11,6 +11,7 @@
 #include "io/lmdb_store.hpp"
 #include "io/nfqueue.hpp"
 #include "io/route_paths.hpp"
+#include "runtime/claim.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/control_socket.hpp"
 #include "runtime/event_log.hpp"
@@ -77,6 +78,7 @@ class Holder final : public Daemon {
   HolderConfig config_;
   std::string config_file_;
   TimePoint started_;
+  std::optional<runtime::Claim> claim_;
   bool syn_data_ = false;
   runtime::EventLoop loop_;
   runtime::SystemRandom random_;
@@ -103,6 +105,7 @@ Result<Done, IoError> Holder::open_edges() {
   auto queue = io::open_nfqueue({{number(0), number(1)}, q.length, q.receive_buffer, true, q.burst});
   if (!queue) return Failure{queue.error()};
   queue_ = std::move(*queue);
+  config::log_queue(q, 2, queue_->receive_buffer());
   auto sender = io::open_raw_sender({config_.marks.own});
   if (!sender) return Failure{sender.error()};
   sender_ = std::move(*sender);
@@ -170,6 +173,9 @@ Result<Done, IoError> Holder::open() {
       stop();
     }
   });
+  auto claim = runtime::Claim::take("asrpd-holder", "start");
+  if (!claim) return Failure{claim.error()};
+  claim_.emplace(std::move(*claim));
   if (auto done = open_control(); !done) return done;
   if (auto done = open_edges(); !done) return done;
   if (auto done = open_sessions(); !done) return done;
@@ -339,9 +345,9 @@ Result<std::unique_ptr<Daemon>, IoError> Daemon::start(HolderConfig config, cons
   return std::unique_ptr<Daemon>(std::move(holder));
 }
 
-Result<Done, IoError> remove_everything(const std::optional<HolderConfig>& config) {
-  if (runtime::is_answered(config.value_or(HolderConfig{}).control_socket))
-    return Failure{IoError{"remove rules", 0, "asrpd-holder is running and would put them back; stop it first"}};
+Result<Done, IoError> remove_everything() {
+  const auto claim = runtime::Claim::take("asrpd-holder", "remove rules");
+  if (!claim) return Failure{claim.error()};
   for (const Family family : {Family::v4, Family::v6}) {
     if (family == Family::v6 && !has_ipv6()) continue;  // nothing to remove, and ip6tables may not work at all
     if (auto done = io::remove_rules(holder_chains(family)); !done) return done;

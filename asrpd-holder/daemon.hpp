@@ -21,7 +21,7 @@ class Daemon {
   virtual void run() = 0;
 };
 
-/// --remove-rules. `config` may be absent: then those of the default control_socket.
-Result<Done, io::IoError> remove_everything(const std::optional<HolderConfig>& config);
+/// --remove-rules. Refused while a holder runs in this network namespace.
+Result<Done, io::IoError> remove_everything();
 
 }  // namespace asrp::holder

@@ -38,7 +38,7 @@ int remove_rules(const Arguments& arguments, bool config_given) {
   std::optional<holder::HolderConfig> config;
   if (config_given && !(config = load(arguments.config))) return 1;
   if (const auto missing = runtime::missing_capabilities("asrpd-holder --remove-rules")) return fail(*missing);
-  if (const auto done = holder::remove_everything(config); !done) return fail(done.error().to_string());
+  if (const auto done = holder::remove_everything(); !done) return fail(done.error().to_string());
   return 0;
 }
 

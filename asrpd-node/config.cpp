@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "asrpd-node/config_check.hpp"
+#include "asrpd-node/rules.hpp"
 
 namespace asrp::node {
 namespace {
@@ -33,6 +34,9 @@ void read_node(Reader& reader, NodeConfig& out) {
   if (reader.require("local_ips")) reader.addresses("local_ips", out.local_ips);
   reader.integer("port", out.port, 1, 65535);
   config::read_directory(reader, "state_dir", out.state_dir);
+  if (const std::size_t size = state_dir_in_comment(out.state_dir).size(); size > kLongestStateDir)
+    reader.problem("state_dir", "found a path of " + std::to_string(size) + " octets as the rules carry it, allowed are " +
+                                    std::to_string(kLongestStateDir));
   config::read_control_socket(reader, out.control_socket);
   config::read_on_stop(reader, out.on_stop);
   reader.finish();

@@ -3,6 +3,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <set>
 
 #include "asrpd-node/node_driver.hpp"
 #include "asrpd-node/rules.hpp"
@@ -11,6 +12,7 @@
 #include "asrpd-node/sysctls.hpp"
 #include "io/nfqueue.hpp"
 #include "io/route_paths.hpp"
+#include "runtime/claim.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/control_socket.hpp"
 #include "runtime/event_log.hpp"
@@ -73,6 +75,7 @@ class Node final : public Daemon {
   NodeConfig config_;
   std::string config_file_;
   TimePoint started_;
+  std::optional<runtime::Claim> claim_;
   State state_;
   runtime::EventLoop loop_;
   runtime::SystemRandom random_;
@@ -97,6 +100,7 @@ Result<Done, IoError> Node::open_edges() {
   auto queue = io::open_nfqueue({{number(0), number(1), number(2)}, q.length, q.receive_buffer, false, q.burst});
   if (!queue) return Failure{queue.error()};
   queue_ = std::move(*queue);
+  config::log_queue(q, 3, queue_->receive_buffer());
   auto conntrack = io::Conntrack::open({config_.marks.waiting, config_.marks.unprotected, 30});
   if (!conntrack) return Failure{conntrack.error()};
   conntrack_ = std::move(*conntrack);
@@ -134,9 +138,11 @@ Result<Done, IoError> Node::open() {
       stop();
     }
   });
-  if (config_.has_family(Family::v6) && !std::filesystem::exists("/proc/sys/net/ipv6"))
-    return Failure{
-        IoError{"serve IPv6 addresses", 0, "this kernel runs without IPv6; remove the IPv6 services, or start it with IPv6"}};
+  auto claim = runtime::Claim::take("asrpd-node", "start");
+  if (!claim) return Failure{claim.error()};
+  claim_.emplace(std::move(*claim));
+  if (config_.has_family(Family::v6))
+    if (auto trouble = ipv6_trouble()) return Failure{std::move(*trouble)};
   if (auto done = open_control(); !done) return done;
   if (auto done = open_edges(); !done) return done;
   auto rules = runtime::RuleKeeper::open(loop_, [this] { driver_->remove_untranslated_flows(); });
@@ -320,15 +326,23 @@ Result<std::unique_ptr<Daemon>, IoError> Daemon::start(NodeConfig config, const 
 }
 
 Result<Done, IoError> remove_everything(const std::optional<NodeConfig>& config) {
-  const NodeConfig settings = config.value_or(NodeConfig{});
-  if (runtime::is_answered(settings.control_socket))
-    return Failure{IoError{"remove rules", 0, "asrpd-node is running and would put them back; stop it first"}};
+  // Held to the end: no daemon starts in the middle.
+  const auto claim = runtime::Claim::take("asrpd-node", "remove rules");
+  if (!claim) return Failure{claim.error()};
+  std::set<std::string> state_dirs;
+  if (config) state_dirs.insert(config->state_dir);
   for (const Family family : {Family::v4, Family::v6}) {
     // Without IPv6 there is nothing to remove, and ip6tables may not work at all.
     if (family == Family::v6 && !std::filesystem::exists("/proc/sys/net/ipv6")) continue;
+    const auto state_dir = state_dir_in_rules(family);
+    if (!state_dir) return Failure{state_dir.error()};
+    if (*state_dir) state_dirs.insert(**state_dir);
     if (auto done = io::remove_rules(node_chains(family)); !done) return done;
   }
-  return restore_sysctls(settings.state_dir);
+  if (state_dirs.empty()) state_dirs.insert(NodeConfig{}.state_dir);  // the rules were removed by hand
+  for (const std::string& state_dir : state_dirs)
+    if (auto done = restore_sysctls(state_dir); !done) return done;
+  return Done{};
 }
 
 }  // namespace asrp::node

@@ -22,7 +22,8 @@ class Daemon {
   virtual void run() = 0;
 };
 
-/// --remove-rules: takes rules away and puts sysctls back. `config` may be absent: then those of the default state_dir.
+/// --remove-rules: takes rules away and puts sysctls back. Refused while a node runs in this network namespace. Without a
+/// `config` the rules tell the state_dir.
 Result<Done, io::IoError> remove_everything(const std::optional<NodeConfig>& config);
 
 }  // namespace asrp::node

@@ -13,6 +13,8 @@ using config::bit;
 using engine::ForwardMode;
 using engine::Service;
 
+constexpr std::string_view kStateDirMark = "state_dir=";
+
 struct Texts {
   std::vector<std::string> raw_prerouting, raw_output, prerouting, forward, output, postrouting;
 };
@@ -165,6 +167,43 @@ class Builder {
 
 }  // namespace
 
+std::string state_dir_in_comment(const std::string& state_dir) {
+  static constexpr char kHex[] = "0123456789abcdef";
+  static constexpr std::string_view kPlain = "/._-";
+  std::string out(kStateDirMark);
+  for (const char c : state_dir) {
+    const auto octet = static_cast<unsigned char>(c);
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (plain || kPlain.find(c) != std::string_view::npos) {
+      out += c;
+    } else {
+      out += {'%', kHex[octet >> 4], kHex[octet & 15]};
+    }
+  }
+  return out;
+}
+
+Result<std::optional<std::string>, io::IoError> state_dir_in_rules(Family family) {
+  const auto rules = io::chain_rules(family, node_chains(family).chains.back());
+  if (!rules) return Failure{rules.error()};
+  for (const std::string& rule : *rules) {
+    const std::size_t begin = rule.find(kStateDirMark);
+    if (begin == std::string::npos) continue;
+    std::string out;
+    for (std::size_t i = begin + kStateDirMark.size(); i < rule.size() && rule[i] != '"' && rule[i] != ' '; ++i) {
+      Buffer octet;
+      if (rule[i] == '%' && from_hex(rule.substr(i + 1, 2), octet) && octet.size() == 1) {
+        out += static_cast<char>(octet[0]);
+        i += 2;
+      } else {
+        out += rule[i];
+      }
+    }
+    return std::optional<std::string>(std::move(out));
+  }
+  return std::optional<std::string>();
+}
+
 io::RuleSet node_chains(Family family) {
   return {family,
           {{"raw", "PREROUTING", "ASRP-NODE-PRE", {}},
@@ -173,7 +212,8 @@ io::RuleSet node_chains(Family family) {
            {"mangle", "FORWARD", "ASRP-NODE-FWD", {}},
            {"mangle", "OUTPUT", "ASRP-NODE-OUT", {}},
            {"mangle", "POSTROUTING", "ASRP-NODE-POST", {}},
-           // Empty: its base chain alone switches the translations on that the daemon's entries have (kernel-notes 1).
+           // Its base chain alone switches the translations on that the daemon's entries have (kernel-notes 1). Its one rule
+           // does nothing: it tells --remove-rules where the saved sysctls are.
            {"nat", "POSTROUTING", "ASRP-NODE-NAT", {}}}};
 }
 
@@ -185,6 +225,7 @@ Result<io::RuleSet, io::IoError> node_rules(const NodeConfig& config, Family fam
   std::vector<std::string>* const sources[] = {&texts->raw_prerouting, &texts->raw_output, &texts->prerouting,
                                                &texts->forward,        &texts->output,     &texts->postrouting};
   for (std::size_t i = 0; i < std::size(sources); ++i) rules.chains[i].rules = std::move(*sources[i]);
+  rules.chains.back().rules = {"-m comment --comment \"" + state_dir_in_comment(config.state_dir) + "\""};
   return rules;
 }
 

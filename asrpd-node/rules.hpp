@@ -15,4 +15,11 @@ Result<io::RuleSet, io::IoError> node_rules(const NodeConfig& config, Family fam
 /// The same chains without rules: what to remove.
 io::RuleSet node_chains(Family family);
 
+/// The state_dir of the daemon whose rules of this family are in place, also if it runs no more: they carry it. None if there
+/// are no rules.
+Result<std::optional<std::string>, io::IoError> state_dir_in_rules(Family family);
+/// Octets that a state_dir may have, written as the rules carry it.
+inline constexpr std::size_t kLongestStateDir = 240;
+std::string state_dir_in_comment(const std::string& state_dir);
+
 }  // namespace asrp::node

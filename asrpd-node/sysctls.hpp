@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,12 +22,15 @@ struct Sysctl {
 /// The values that the configuration asks for.
 std::vector<Sysctl> wanted_sysctls(const NodeConfig& config);
 
-/// Sets them; what was there before is first saved in DIRECTORY/sysctls.json, unless it is there from an earlier start. Logs
-/// each change.
+/// Sets them; what was there before is first saved in state_dir/sysctls.json. What is not as an earlier start had set it was
+/// somebody's choice meanwhile, and is saved in the place of what was before. Logs each change.
 Result<Done, io::IoError> apply_sysctls(const NodeConfig& config);
-/// Puts back what was saved, and forgets it. No error if nothing was.
+/// Puts back what was saved for this network namespace, where it is still as we had set it, and forgets it. No error if nothing
+/// was.
 Result<Done, io::IoError> restore_sysctls(const std::string& directory);
 
+/// Why IPv6 services cannot be served in this network namespace; none if they can.
+std::optional<io::IoError> ipv6_trouble();
 /// What keeps packets from being forwarded here, each as a sentence for the log: forwarding that is off.
 std::vector<std::string> forwarding_problems(const NodeConfig& config);
 

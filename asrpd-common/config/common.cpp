@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "io/error.hpp"
@@ -33,7 +34,10 @@ void read_on_stop(Reader& reader, OnStop& out) {
 std::string_view to_string(OnStop on_stop) { return on_stop == OnStop::keep ? "keep" : "remove"; }
 
 void read_directory(Reader& reader, std::string_view key, std::string& out) {
-  if (reader.path(key, out)) check_place(reader, key, out, runtime::why_no_files_in(out));
+  if (!reader.path(key, out)) return;
+  if (out.empty()) return reader.problem(key, "found \"\", allowed is the path of a directory");
+  out = std::filesystem::absolute(out).string();
+  check_place(reader, key, out, runtime::why_no_files_in(out));
 }
 
 void read_control_socket(Reader& reader, std::string& out) {
@@ -59,6 +63,18 @@ void write_queue(Writer& writer, const QueueConfig& queue) {
   writer.integer("length", queue.length);
   writer.integer("receive_buffer", static_cast<std::int64_t>(queue.receive_buffer));
   writer.integer("burst", static_cast<std::int64_t>(queue.burst));
+}
+
+void log_queue(const QueueConfig& queue, unsigned queues, std::size_t receive_buffer) {
+  runtime::log_info("queue", "queues " + std::to_string(queue.base) + " to " + std::to_string(queue.base + queues - 1) +
+                                 ": length " + std::to_string(queue.length) + " packets each, receive buffer " +
+                                 std::to_string(receive_buffer) + " octets");
+  if (receive_buffer >= queue.receive_buffer) return;
+  runtime::log_warning("queue",
+                       "the receive buffer is " + std::to_string(receive_buffer) + " octets, asked were " +
+                           std::to_string(queue.receive_buffer) +
+                           ": a burst may be lost; raise net.core.rmem_max, or run the daemon with CAP_NET_ADMIN in the "
+                           "first user namespace");
 }
 
 void read_option(Reader reader, packet::Marker& out) {

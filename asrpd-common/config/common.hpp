@@ -36,6 +36,9 @@ struct QueueConfig {
 void read_queue(Reader reader, QueueConfig& out, unsigned queues);
 void write_queue(Writer& writer, const QueueConfig& queue);
 
+/// Tells how much the kernel holds for the daemon; a warning with what to do if that is less than was asked for.
+void log_queue(const QueueConfig& queue, unsigned queues, std::size_t receive_buffer);
+
 void read_option(Reader reader, packet::Marker& out);
 void write_option(Writer& writer, const packet::Marker& marker);
 

@@ -57,8 +57,9 @@ void put_verdict(nlmsghdr* message, std::uint32_t number, Verdict verdict, std::
 
 class NfQueue final : public PacketQueue {
  public:
-  NfQueue(NetlinkSocket socket, std::size_t burst)
+  NfQueue(NetlinkSocket socket, std::size_t burst, std::size_t receive_buffer)
       : socket_(std::move(socket)),
+        receive_buffer_(receive_buffer),
         // Plain new: pages that no long packet has touched cost address space only.
         receive_area_(new std::uint8_t[burst * kMessageSize]),
         headers_(burst),
@@ -77,6 +78,7 @@ class NfQueue final : public PacketQueue {
   }
   void send_verdicts() override;
   Statistics statistics() const override { return statistics_; }
+  std::size_t receive_buffer() const override { return receive_buffer_; }
 
  private:
   int configure(std::uint16_t number, const std::function<void(nlmsghdr*)>& attributes);
@@ -89,6 +91,7 @@ class NfQueue final : public PacketQueue {
   void settle(std::uint16_t queue, std::uint32_t count);
 
   NetlinkSocket socket_;
+  std::size_t receive_buffer_;
   std::unique_ptr<std::uint8_t[]> receive_area_;
   std::vector<mmsghdr> headers_;
   std::vector<iovec> pieces_;
@@ -300,9 +303,10 @@ Result<std::unique_ptr<PacketQueue>, IoError> open_nfqueue(const NfQueueOptions&
   ASRP_ASSERT(!options.numbers.empty() && options.burst > 0);
   auto socket = NetlinkSocket::open(NETLINK_NETFILTER, "open NFQUEUE " + std::to_string(options.numbers.front()));
   if (!socket) return Failure{socket.error()};
-  socket->set_receive_buffer(options.receive_buffer);
+  // The kernel tells twice what it gives: as much again is for its own book-keeping.
+  const std::size_t receive_buffer = socket->set_receive_buffer(options.receive_buffer) / 2;
   socket->set_send_buffer(2 * kSendSize);
-  auto queue = std::make_unique<NfQueue>(std::move(*socket), options.burst);
+  auto queue = std::make_unique<NfQueue>(std::move(*socket), options.burst, receive_buffer);
   for (const std::uint16_t number : options.numbers)
     if (auto done = queue->bind(number, options); !done) return Failure{done.error()};
   return std::unique_ptr<PacketQueue>(std::move(queue));

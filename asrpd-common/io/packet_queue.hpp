@@ -37,6 +37,8 @@ class PacketQueue {
     std::uint64_t received = 0, bursts = 0, overruns = 0, verdict_errors = 0, cut = 0;
   };
   [[nodiscard]] virtual Statistics statistics() const = 0;
+  /// Octets that the kernel really keeps for packets that wait to be read.
+  [[nodiscard]] virtual std::size_t receive_buffer() const = 0;
 };
 
 }  // namespace asrp::io

@@ -168,6 +168,12 @@ Result<bool, IoError> any_chain_present(const RuleSet& rules) {
   return false;
 }
 
+Result<std::vector<std::string>, IoError> chain_rules(Family family, const Chain& chain) {
+  auto saved = save(family, chain.table);
+  if (!saved) return Failure{saved.error()};
+  return parse_saved(*saved).chains[chain.name];
+}
+
 Result<Done, IoError> remove_rules(const RuleSet& rules) {
   for (const auto& [table, chains] : by_table(rules)) {
     const auto plan = [&name = table, &ours = chains](const SavedTable& now) { return remove_text(now, name, ours); };

@@ -33,6 +33,8 @@ Result<Done, IoError> install_rules(const RuleSet& rules);
 Result<bool, IoError> rules_intact(const RuleSet& rules);
 /// Whether any chain of the set is there, from this process or an earlier one.
 Result<bool, IoError> any_chain_present(const RuleSet& rules);
+/// The rules of one chain as iptables-save writes them, without "-A NAME"; none if it is not there.
+Result<std::vector<std::string>, IoError> chain_rules(Family family, const Chain& chain);
 /// Removes every chain whose name is in the set, and the jumps. No error if there is nothing.
 Result<Done, IoError> remove_rules(const RuleSet& rules);
 

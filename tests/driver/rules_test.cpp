@@ -133,7 +133,9 @@ TEST_CASE("node: guards of injected packets, of the servers' ASRP-PORT, and the 
            "-p tcp -d 192.0.2.1 --dport 80 -m mark --mark 0x40000000/0x40000000 -j DROP");
   position(rules_of(set, "mangle", "FORWARD"), "-p udp -d 10.0.2.1 --dport 51200 -j DROP");
   position(rules_of(set, "raw", "OUTPUT"), "-m mark --mark 0x80000000/0x80000000 -j CT --notrack");
-  CHECK(rules_of(set, "nat", "POSTROUTING").empty());
+  // A rule that does nothing but tell where the saved sysctls are, whatever the name holds.
+  CHECK(rules_of(set, "nat", "POSTROUTING") == std::vector<std::string>{"-m comment --comment \"state_dir=/var/lib/asrp\""});
+  CHECK(node::state_dir_in_comment("/a b\"%\xc3\xa4") == "state_dir=/a%20b%22%25%c3%a4");
 }
 
 TEST_CASE("node: a family without services has no rules") {

@@ -103,6 +103,7 @@ class MemoryPacketQueue final : public PacketQueue {
   }
 
   Statistics statistics() const override { return statistics_; }
+  std::size_t receive_buffer() const override { return 32u << 20; }
 
  private:
   struct Waiting {
