@@ -5,11 +5,13 @@
 #include <filesystem>
 #include <set>
 
+#include "asrpd-node/flow_rules.hpp"
 #include "asrpd-node/node_driver.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/state.hpp"
 #include "asrpd-node/status.hpp"
 #include "asrpd-node/sysctls.hpp"
+#include "asrpd-node/table_sweep.hpp"
 #include "io/nfqueue.hpp"
 #include "io/route_paths.hpp"
 #include "runtime/claim.hpp"
@@ -63,6 +65,9 @@ class Node final : public Daemon {
   void watch();
   void unwatch();
   void arm_timer();
+  void sweep_marked();
+  void sweep_untranslated();
+  void sweep_orphans(const std::vector<engine::Service>& before);
   void reload();
   void end_reload(NodeConfig next, const Result<Done, IoError>& rules);
   void fail_reload(const std::string& why);
@@ -84,6 +89,7 @@ class Node final : public Daemon {
   std::unique_ptr<io::PacketSender> sender_;
   std::unique_ptr<io::MessageSocket> messages_;
   std::unique_ptr<io::Conntrack> conntrack_;
+  std::unique_ptr<TableSweep> sweep_;
   std::unique_ptr<engine::Paths> paths_;
   std::unique_ptr<runtime::RuleKeeper> rules_;
   std::unique_ptr<runtime::ControlSocket> control_;
@@ -104,6 +110,9 @@ Result<Done, IoError> Node::open_edges() {
   auto conntrack = io::Conntrack::open({config_.marks.waiting, config_.marks.unprotected, 30});
   if (!conntrack) return Failure{conntrack.error()};
   conntrack_ = std::move(*conntrack);
+  auto swept = io::Conntrack::open({config_.marks.waiting, config_.marks.unprotected, 30});
+  if (!swept) return Failure{swept.error()};
+  sweep_ = TableSweep::open(loop_, std::move(*swept));
   auto sender = io::open_raw_sender({config_.marks.flow, config_.marks.own});
   if (!sender) return Failure{sender.error()};
   sender_ = std::move(*sender);
@@ -145,7 +154,7 @@ Result<Done, IoError> Node::open() {
     if (auto trouble = ipv6_trouble()) return Failure{std::move(*trouble)};
   if (auto done = open_control(); !done) return done;
   if (auto done = open_edges(); !done) return done;
-  auto rules = runtime::RuleKeeper::open(loop_, [this] { driver_->remove_untranslated_flows(); });
+  auto rules = runtime::RuleKeeper::open(loop_, [this] { sweep_untranslated(); });
   if (!rules) return Failure{rules.error()};
   rules_ = std::move(*rules);
   auto sets = all_rules(config_);
@@ -176,7 +185,7 @@ Result<Done, IoError> Node::bring_into_force(const NodeConfig& config) {
     const std::vector<engine::Service> before = engine_->options().services;
     engine_->reconfigure(now, std::move(options));
     driver_->finish(now);
-    driver_->remove_orphaned_flows(before);
+    sweep_orphans(before);
   } else {
     engine_.emplace(std::move(options), *conntrack_, *paths_, random_, events_);
     driver_.emplace(*engine_, edges(),
@@ -186,6 +195,32 @@ Result<Done, IoError> Node::bring_into_force(const NodeConfig& config) {
   return Done{};
 }
 
+void Node::sweep_marked() {
+  sweep_->begin(
+      TableSweep::What::marked, [](const engine::FlowEntry&) { return true; },
+      [this](std::span<const engine::FlowEntry> found) {
+        driver_->on_marked_flows(found);
+        arm_timer();
+      });
+}
+
+void Node::sweep_untranslated() {
+  sweep_->begin(
+      TableSweep::What::untranslated,
+      [services = engine_->options().services](const engine::FlowEntry& entry) {
+        return service_at(services, entry.tuples.client_side) != nullptr;
+      },
+      [this](std::span<const engine::FlowEntry> found) { driver_->remove_untranslated_flows(found); });
+}
+
+void Node::sweep_orphans(const std::vector<engine::Service>& before) {
+  const std::vector<engine::Service>& after = engine_->options().services;
+  if (!leaves_orphans(before, after)) return;  // the usual reload
+  sweep_->begin(
+      TableSweep::What::translated, [before, after](const engine::FlowEntry& entry) { return is_orphan(before, after, entry); },
+      [this](std::span<const engine::FlowEntry> found) { driver_->remove_orphaned_flows(found); });
+}
+
 void Node::watch() {
   const auto taken = [this] {
     driver_->on_readable();
@@ -193,10 +228,7 @@ void Node::watch() {
   };
   loop_.watch(queue_->descriptor(), taken);
   loop_.watch(messages_->descriptor(), taken);
-  loop_.every(config_.recovery.unprotected_interval, [this] {
-    driver_->feed_marked_flows();
-    arm_timer();
-  });
+  loop_.every(config_.recovery.unprotected_interval, [this] { sweep_marked(); });
   loop_.every(kFillInterval, [this] { driver_->check_table_fill(); });
   if (const auto interval = runtime::watchdog_interval()) loop_.every(*interval, [] { runtime::notify_watchdog(); });
 }
@@ -220,8 +252,8 @@ void Node::arm_timer() {
 
 void Node::run() {
   watch();
-  driver_->remove_untranslated_flows();
-  driver_->feed_marked_flows();
+  sweep_untranslated();
+  sweep_marked();
   arm_timer();
   log_info("start", "asrpd-node " ASRP_VERSION " serves " + std::to_string(config_.services.size()) + " services, queues " +
                         std::to_string(config_.queue.base) + " to " + std::to_string(config_.queue.base + 2));

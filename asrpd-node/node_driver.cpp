@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "asrpd-node/flow_rules.hpp"
+
 namespace asrp::node {
 namespace {
 
@@ -16,24 +18,6 @@ constexpr int kBurstsPerWake = 32;
 constexpr std::uint64_t kFullNumerator = 15;
 constexpr std::uint64_t kEasedNumerator = 14;
 constexpr std::uint64_t kDenominator = 16;
-
-const engine::Service* service_at(std::span<const engine::Service> services, const Tuple& client_side) {
-  const auto found = std::find_if(services.begin(), services.end(), [&](const engine::Service& s) {
-    return s.protocol == client_side.protocol && s.address == client_side.dst;
-  });
-  return found == services.end() ? nullptr : &*found;
-}
-
-bool has_usable(const engine::Service* service, const Endpoint& server) {
-  return service != nullptr && std::any_of(service->backends.begin(), service->backends.end(), [&](const engine::Backend& b) {
-           return b.address == server && b.state != engine::BackendState::disabled;
-         });
-}
-
-bool loses_a_server(const engine::Service& before, const engine::Service* after) {
-  return std::any_of(before.backends.begin(), before.backends.end(),
-                     [&](const engine::Backend& b) { return !has_usable(after, b.address); });
-}
 
 }  // namespace
 
@@ -80,40 +64,30 @@ void NodeDriver::on_timer() {
   finish(now);
 }
 
-void NodeDriver::feed_marked_flows() {
-  // Collected first: the engine changes entries, and the table's socket is busy while it dumps.
-  std::vector<engine::FlowEntry> entries;
-  edges_.conntrack.for_each_marked([&](const engine::FlowEntry& entry) { entries.push_back(entry); });
+void NodeDriver::on_marked_flows(std::span<const engine::FlowEntry> entries) {
   const TimePoint now = clock_();
   for (const engine::FlowEntry& entry : entries) engine_.on_marked_flow(now, entry);
   finish(now);
 }
 
-void NodeDriver::remove_untranslated_flows() {
-  std::vector<Tuple> found;
-  edges_.conntrack.for_each_untranslated([&](const engine::FlowEntry& entry) {
+void NodeDriver::remove_untranslated_flows(std::span<const engine::FlowEntry> entries) {
+  for (const engine::FlowEntry& entry : entries) {
     const Tuple& tuple = entry.tuples.client_side;
-    for (const engine::Service& service : engine_.options().services)
-      if (service.address == tuple.dst && service.protocol == tuple.protocol) found.push_back(tuple);
-  });
-  for (const Tuple& tuple : found) edges_.conntrack.remove(tuple);
-  statistics_.untranslated += found.size();
+    const auto now = edges_.conntrack.find(tuple);
+    if (!now || now->tuples.server_side != tuple || service_at(engine_.options().services, tuple) == nullptr) continue;
+    edges_.conntrack.remove(tuple);
+    ++statistics_.untranslated;
+  }
 }
 
-void NodeDriver::remove_orphaned_flows(std::span<const engine::Service> before) {
-  const std::span<const engine::Service> after = engine_.options().services;
-  const bool any = std::any_of(before.begin(), before.end(), [&](const engine::Service& s) {
-    return s.protocol == Protocol::udp && loses_a_server(s, service_at(after, {{}, s.address, s.protocol}));
-  });
-  if (!any) return;  // the usual reload: no dump of the whole table
-  std::vector<Tuple> found;
-  edges_.conntrack.for_each([&](const engine::FlowEntry& entry) {
-    const Tuple& client_side = entry.tuples.client_side;
-    if (client_side.protocol != Protocol::udp || service_at(before, client_side) == nullptr) return;
-    if (!has_usable(service_at(after, client_side), entry.tuples.server_side.dst)) found.push_back(client_side);
-  });
-  for (const Tuple& tuple : found) edges_.conntrack.remove(tuple);
-  statistics_.orphaned += found.size();
+void NodeDriver::remove_orphaned_flows(std::span<const engine::FlowEntry> entries) {
+  for (const engine::FlowEntry& entry : entries) {
+    const Tuple& tuple = entry.tuples.client_side;
+    const auto now = edges_.conntrack.find(tuple);
+    if (!now || has_usable(service_at(engine_.options().services, tuple), now->tuples.server_side.dst)) continue;
+    edges_.conntrack.remove(tuple);
+    ++statistics_.orphaned;
+  }
 }
 
 void NodeDriver::check_table_fill() {

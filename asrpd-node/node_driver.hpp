@@ -39,15 +39,14 @@ class NodeDriver {
   void on_readable();
   /// What the engine's timer is for.
   void on_timer();
-  /// Hands every marked entry of the kernel's table to the engine (decision 7): at the start, then once in
-  /// NodeTiming::unprotected_interval.
-  void feed_marked_flows();
-  /// Removes entries that a service's packets got while our rules were away: they translate nothing, and would keep the session
-  /// from being recovered. At the start, and when rules were put back.
-  void remove_untranslated_flows();
-  /// After a reconfigure: removes the UDP entries of services in `before` whose server is no longer one of the service's, or is
-  /// disabled. A talkative client would keep such an entry, and talk to nobody, for ever. TCP sessions end by themselves.
-  void remove_orphaned_flows(std::span<const engine::Service> before);
+  // What a sweep through the kernel's table has found. Each entry is looked at again: the table has gone on meanwhile.
+  /// Marked entries, for the engine (decision 7): at the start, then once in NodeTiming::unprotected_interval.
+  void on_marked_flows(std::span<const engine::FlowEntry> entries);
+  /// Entries that a service's packets got while our rules were away: they translate nothing, and would keep the session from
+  /// being recovered. At the start, and when rules were put back.
+  void remove_untranslated_flows(std::span<const engine::FlowEntry> entries);
+  /// Entries that is_orphan() names, after a reconfigure.
+  void remove_orphaned_flows(std::span<const engine::FlowEntry> entries);
   /// Watches how full the kernel's table is, and tells the engine when it has to refuse unproven sessions (decision 5).
   void check_table_fill();
   /// Sends what the engine's outbox holds, after an input that was not given by the members above (reconfigure).

@@ -7,6 +7,7 @@
 
 #include "asrp/packet/packet_view.hpp"
 #include "asrp/wire/decode.hpp"
+#include "asrpd-node/flow_rules.hpp"
 #include "driver/twins.hpp"
 #include "io/testing/memory_edges.hpp"
 
@@ -166,7 +167,7 @@ TEST_CASE("marked entries are handed to the engine: a new daemon goes on with NS
   b.sender.take_sent();
   const TuplePair session{kClient, tcp_tuple("203.0.113.5:4000", "10.0.0.1:8080")};
   b.conntrack.table.add(session, FlowMark::waiting);
-  b.driver.feed_marked_flows();
+  b.driver.on_marked_flows(b.conntrack.table.entries);
   CHECK(b.engine.gauges().waiting == 1);
   b.now += milliseconds(500);
   b.driver.on_timer();
@@ -200,13 +201,23 @@ TEST_CASE("UDP entries whose server left the pool are removed, all others stay")
   foreign.address = elsewhere;
   b.conntrack.table.entries = {entry(udp, 1, leaving), entry(udp, 2, staying), entry(options.services[0], 3, leaving),
                                entry(foreign, 4, elsewhere)};
-  b.driver.remove_orphaned_flows(before);
-  CHECK(b.conntrack.table.entries.size() == 4);
+  const auto orphans = [&] {
+    std::vector<engine::FlowEntry> found;
+    const std::span<const engine::Service> after = b.engine.options().services;
+    for (const engine::FlowEntry& e : b.conntrack.table.entries)
+      if (node::leaves_orphans(before, after) && node::is_orphan(before, after, e)) found.push_back(e);
+    return found;
+  };
+  CHECK(orphans().empty());
 
   SUBCASE("removed") { options.services.back().backends.erase(options.services.back().backends.begin()); }
   SUBCASE("disabled") { options.services.back().backends[0].state = engine::BackendState::disabled; }
   b.engine.reconfigure(b.now, options);
-  b.driver.remove_orphaned_flows(before);
+  auto found = orphans();
+  REQUIRE(found.size() == 1);
+  found.push_back(entry(udp, 2, staying));  // what was found is looked at again
+  found.push_back(entry(udp, 9, leaving));  // and may have ended
+  b.driver.remove_orphaned_flows(found);
   CHECK(b.conntrack.table.entries.size() == 3);
   CHECK(!b.conntrack.table.find(entry(udp, 1, leaving).tuples.client_side));
   CHECK(b.driver.statistics().orphaned == 1);
@@ -216,7 +227,12 @@ TEST_CASE("entries of a service that translate nothing are removed, others stay"
   Bench b;
   const Tuple foreign = tcp_tuple("203.0.113.5:4000", "198.51.100.99:80");
   b.conntrack.untranslated = {{{kClient, kClient}, FlowMark::none, false}, {{foreign, foreign}, FlowMark::none, false}};
-  b.driver.remove_untranslated_flows();
+  const TuplePair translated{tcp_tuple("203.0.113.5:4001", "198.51.100.1:80"), tcp_tuple("203.0.113.5:4001", "10.0.0.1:8080")};
+  b.conntrack.table.add(translated, FlowMark::none);
+  auto found = b.conntrack.untranslated;
+  found.push_back({{translated.client_side, translated.client_side}, FlowMark::none, false});  // was so when it was found
+  b.driver.remove_untranslated_flows(found);
+  CHECK(b.conntrack.table.find(translated.client_side));
   REQUIRE(b.conntrack.untranslated.size() == 1);
   CHECK(b.conntrack.untranslated[0].tuples.client_side == foreign);
   CHECK(b.driver.statistics().untranslated == 1);

@@ -16,7 +16,11 @@ class MemoryConntrack final : public io::Conntrack {
   void install(std::span<const engine::Flow> flows, std::span<engine::InstallResult> results) override {
     table.install(flows, results);
   }
-  std::optional<engine::FlowEntry> find(const Tuple& tuple) override { return table.find(tuple); }
+  std::optional<engine::FlowEntry> find(const Tuple& tuple) override {
+    for (const engine::FlowEntry& entry : untranslated)
+      if (entry.tuples.client_side == tuple) return entry;
+    return table.find(tuple);
+  }
   void remove(const Tuple& client_side) override {
     table.remove(client_side);
     std::erase_if(untranslated, [&](const engine::FlowEntry& e) { return e.tuples.client_side == client_side; });
