@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "asrp/engine/node_engine.hpp"
+#include "asrp/engine/unreachable.hpp"
 
 namespace asrp::io {
 

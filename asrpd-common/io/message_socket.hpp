@@ -9,7 +9,7 @@
 
 #include "asrp/base/address.hpp"
 #include "asrp/base/result.hpp"
-#include "asrp/engine/node_engine.hpp"
+#include "asrp/engine/unreachable.hpp"
 #include "io/error.hpp"
 
 namespace asrp::io {

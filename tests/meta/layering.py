@@ -22,6 +22,7 @@ IO_EXTRA = {
     "asrp/engine/flow_table.hpp",
     "asrp/engine/holder_engine.hpp",
     "asrp/engine/output.hpp",
+    "asrp/engine/unreachable.hpp",
     "asrp/session/record_store.hpp",
 }
 DAEMON_FORBIDDEN = re.compile(r"<(libmnl|libnetfilter_queue|libnetfilter_conntrack|linux/netfilter|lmdb|pcap)\b")

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Inside of the NodeEngine. One file per procedure: node_create (new sessions), node_install (flush), node_recovery (QS, RS,
 // RX), node_abandon (nothing found), node_stray and node_known (the taps), node_strip (messages in packets), node_messages
-// (datagrams), node_waiting (NS until NA), node_marked (dumps), node_conflict (NC), node_liveness (holders), node_send (what goes out).
+// (datagrams), node_waiting (NS until NA), node_marked (dumps), node_conflict (NC), node_liveness (holders), node_send (what
+// goes out).
 #pragma once
 
 #include <optional>

@@ -20,6 +20,7 @@
 #include "asrp/engine/node_counters.hpp"
 #include "asrp/engine/node_options.hpp"
 #include "asrp/engine/output.hpp"
+#include "asrp/engine/unreachable.hpp"
 
 namespace asrp::engine {
 
@@ -29,13 +30,6 @@ enum class Tap : std::uint8_t {
   stray,  // mangle PREROUTING, conntrack NEW or INVALID: an untranslated conntrack is attached; only drop and send_flow are
           // right
   known,  // mangle PREROUTING, a known session's packet with an ASRP option, or whose entry is marked `waiting`
-};
-
-/// An ICMP "port unreachable" about a datagram to ASRP-PORT of `peer`, from that very host.
-struct Unreachable {
-  IpAddress peer;
-  std::uint16_t source_port = 0;  // of the datagram that it quotes
-  Octets message;                 // what that carried, as far as it is quoted
 };
 
 class NodeEngine final {
