@@ -32,6 +32,7 @@ void ServerHost::stack_tcp(const packet::PacketView& view) {
   Socket& socket = found->second;
   // A SYN of another connection: a real stack answers with an ACK, and the client gives up or resets.
   const bool is_other_syn = view.is_tcp_syn() && !socket.tcp.is_over();
+  if (is_other_syn) truth_.blocked(Truth::owner(truth_.client_isns, view.tcp_sequence()), socket.owner);
   std::vector<Segment> out;
   const auto fit = socket.tcp.on_segment(agenda_.now(), view, out);
   if (fit == MiniTcp::Fit::foreign) {

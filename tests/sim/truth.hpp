@@ -73,6 +73,11 @@ class Truth {
     }
     wrong(std::move(where) + (is_known ? " of session " + std::to_string(*owner_of_it) : " of nobody"));
   }
+  /// A SYN of `owner_of_it` met the live socket of session `holder_of_it`, and gets no answer as long as that is there.
+  void blocked(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> holder_of_it) {
+    if (!owner_of_it || !holder_of_it || owner_of_it == holder_of_it) return;
+    if (is_full_nat && is_excused_clash(*holder_of_it, {})) sessions[*owner_of_it].was_misled = true;
+  }
   bool is_full_nat = false;
   std::size_t excused = 0;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Full NAT, UDP: until the holder has answered, the mapping may be another session's. Each datagram that follows the first one
-// takes the NS along, so that the holder hands none on that it would have answered with NC (draft 4.3.3). TCP needs this not: a
-// client sends nothing between its SYN and the server's answer.
+// Full NAT: until the holder has answered, the mapping may be another session's, and its holder hands nothing on that it
+// answers with NC (draft 4.3.3). So what is to pass takes the NS along, or waits. A first packet whose NS went apart waits: a
+// SYN that met another client's session would draw an answer whose RST ends that session. Each datagram that follows the first
+// one takes the NS along. TCP needs this not: a client sends nothing between its SYN and the server's answer.
 #include "asrp/wire/message.hpp"
 #include "engine/node_impl.hpp"
 #include "engine/node_send.hpp"
@@ -9,8 +10,29 @@
 namespace asrp::engine {
 
 bool NodeEngine::Impl::needs_company(const Install& install) const {
-  return install.service->rule.full_nat && install.plan == NsPlan::inline_ready &&
+  return install.service->rule.full_nat && install.plan != NsPlan::none &&
          install.flow.tuples.client_side.protocol == Protocol::udp;
+}
+
+/// Once its NS is on its way and its session is among those that wait for their NA.
+bool NodeEngine::Impl::has_to_wait(const Install& install) const {
+  return install.service->rule.full_nat && install.plan == NsPlan::standalone &&
+         find_waiting(install.flow.tuples.client_side) != session::kNoSlot;
+}
+
+void NodeEngine::Impl::hold_first(TimePoint now, Install& install) {
+  const Item& item = items_[install.first_item];
+  if (item.verdict) outbox_.drop(*item.verdict);
+  count(keep_attempt(now, install, true) ? Counter::packets_held : Counter::drops_unchecked);
+}
+
+/// The holder has the session, or nobody will say: what was held goes on.
+void NodeEngine::Impl::let_go(const TuplePair& tuples) {
+  const std::uint32_t slot = find_attempt(tuples.client_side);
+  if (slot == session::kNoSlot || attempts_[slot].tuples != tuples) return;
+  if (attempts_[slot].held) send_flow_held(attempts_[slot].packet);
+  attempts_[slot].held = false;
+  free_attempt(slot, true);
 }
 
 bool NodeEngine::Impl::go_in_company(TimePoint now, Incoming& in, const ServiceState& service) {

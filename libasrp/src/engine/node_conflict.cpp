@@ -32,7 +32,7 @@ std::uint32_t NodeEngine::Impl::find_attempt(const Tuple& client_side) const {
                              [&](std::uint32_t slot) { return attempts_[slot].tuples.client_side == client_side; });
 }
 
-void NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install) {
+bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool held) {
   const Tuple& client = install.flow.tuples.client_side;
   const std::uint32_t before = find_attempt(client);
   if (before != kNoSlot) free_attempt(before, true);
@@ -51,7 +51,7 @@ void NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install) {
   if (handle == PacketPool::kNone) {
     if (slot != kNoSlot) attempts_.give_back(slot);
     count(Counter::limit_attempts);
-    return;
+    return false;
   }
   Attempt& attempt = attempts_[slot];
   attempt.tuples = install.flow.tuples;
@@ -60,13 +60,19 @@ void NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install) {
   attempt.tries = install.tries;
   attempt.ack_wanted = install.ack_wanted;
   attempt.apart = install.plan == NsPlan::standalone;
-  attempt.due = now + config_->options().timing.attempt_copy;
+  attempt.held = held;
+  const NodeTiming& timing = config_->options().timing;
+  attempt.due = now + (held ? timing.ns_interval * (timing.ns_tries + 1) : timing.attempt_copy);
   attempt_index_.insert(hash(client), slot);
   timers_.add({attempt.due, slot, attempts_.generation(slot), static_cast<std::uint8_t>(TimerKind::attempt)});
+  return true;
 }
 
 void NodeEngine::Impl::free_attempt(std::uint32_t slot, bool release_packet) {
-  if (release_packet) packets_.release(attempts_[slot].packet);
+  if (release_packet) {
+    if (attempts_[slot].held) count(Counter::drops_unchecked);
+    packets_.release(attempts_[slot].packet);
+  }
   attempt_index_.erase(hash(attempts_[slot].tuples.client_side), slot);
   attempts_.give_back(slot);
 }

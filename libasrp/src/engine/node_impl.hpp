@@ -115,8 +115,9 @@ struct NodeEngine::Impl {
   void emit(TimePoint now, Install& install);
   void emit_failed(Install& install);
   void emit_item(TimePoint now, Install& install, std::uint32_t item);
+  void emit_unchecked(TimePoint now, Install& install, std::uint32_t item);
   void emit_ns(TimePoint now, const Install& install);
-  void settle(TimePoint now, const Install& install);
+  void settle(TimePoint now, const Install& install, bool held);
   void release_items(const Install& install);
   bool is_outdated(TimePoint now, const FlowEntry& entry, const TuplePair& told);
   std::uint32_t find_install(const Tuple& tuple) const;
@@ -128,6 +129,9 @@ struct NodeEngine::Impl {
   // --- node_company.cpp -----------------------------------------------------------------------------------------------
 
   [[nodiscard]] bool needs_company(const Install& install) const;
+  [[nodiscard]] bool has_to_wait(const Install& install) const;
+  void hold_first(TimePoint now, Install& install);
+  void let_go(const TuplePair& tuples);
   /// A client's packet of a session whose mapping no holder has confirmed. False: the session is none of those.
   bool go_in_company(TimePoint now, Incoming& in, const ServiceState& service);
 
@@ -223,7 +227,8 @@ struct NodeEngine::Impl {
   // --- node_conflict.cpp ----------------------------------------------------------------------------------------------
 
   std::uint32_t find_attempt(const Tuple& client_side) const;
-  void keep_attempt(TimePoint now, const Install& install);
+  /// `held`: the packet has not gone on. False: it was not kept.
+  bool keep_attempt(TimePoint now, const Install& install, bool held);
   void free_attempt(std::uint32_t slot, bool release_packet);
   void on_nc(TimePoint now, const Endpoint& from, const wire::Message& message);
   void next_mapping(std::uint32_t attempt, const ServiceState& service);

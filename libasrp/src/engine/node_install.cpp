@@ -188,8 +188,16 @@ void NodeEngine::Impl::emit(TimePoint now, Install& install) {
   }
   end_other_waiting(install.flow.tuples);
   emit_ns(now, install);
-  for (std::uint32_t i = install.first_item; i != session::kNoSlot; i = items_[i].next) emit_item(now, install, i);
-  settle(now, install);
+  const bool held = has_to_wait(install);
+  if (held) hold_first(now, install);
+  for (std::uint32_t i = install.first_item; i != session::kNoSlot; i = items_[i].next) {
+    if (!held) {
+      emit_item(now, install, i);
+    } else if (i != install.first_item) {
+      emit_unchecked(now, install, i);
+    }
+  }
+  settle(now, install, held);
   release_items(install);
 }
 
@@ -231,10 +239,7 @@ void NodeEngine::Impl::emit_item(TimePoint now, Install& install, std::uint32_t 
     size = install.ns_size;
     emit_ns(now, install);
   } else if (index != install.first_item && needs_company(install)) {
-    if (!prepare_inline(install, octets_of(item.packet))) return count(Counter::drops_unchecked);
-    start = install.ns_start;
-    size = install.ns_size;
-    emit_ns(now, install);
+    return emit_unchecked(now, install, index);
   } else if (item.packet.where == PacketRef::Where::outbox && item.verdict) {
     start = item.packet.start;
     size = item.packet.size;
@@ -256,7 +261,19 @@ void NodeEngine::Impl::emit_item(TimePoint now, Install& install, std::uint32_t 
   }
 }
 
-void NodeEngine::Impl::settle(TimePoint now, const Install& install) {
+/// One of those behind the first: a datagram goes with an NS of its own, a SYN has come twice in a burst.
+void NodeEngine::Impl::emit_unchecked(TimePoint now, Install& install, std::uint32_t index) {
+  const Item& item = items_[index];
+  if (item.verdict) outbox_.drop(*item.verdict);
+  if (!needs_company(install) || !prepare_inline(install, octets_of(item.packet))) return count(Counter::drops_unchecked);
+  send_flow_range(install.ns_start, install.ns_size);
+  count(Counter::sent_ns_inline_udp);
+  const TuplePair& tuples = install.flow.tuples;
+  event(now, EventKind::message_sent, tuples.client_side, tuples, tuples.server_side.dst.address,
+        message_detail(wire::MsgType::NS, packet::Carriage::inline_udp));
+}
+
+void NodeEngine::Impl::settle(TimePoint now, const Install& install, bool held) {
   const TuplePair& tuples = install.flow.tuples;
   const bool tcp = tuples.client_side.protocol == Protocol::tcp;
   switch (install.origin) {
@@ -290,7 +307,7 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install) {
   }
   const bool full_nat = install.service->rule.full_nat;
   if (!tcp || full_nat) remember(now, tuples, false);
-  if (install.plan != NsPlan::none) keep_attempt(now, install);
+  if (install.plan != NsPlan::none && !held) keep_attempt(now, install, false);
 }
 
 void NodeEngine::Impl::release_items(const Install& install) {

@@ -68,12 +68,14 @@ void NodeEngine::Impl::remind(TimePoint now, const Tuple& client_side) {
 
 void NodeEngine::Impl::set_unprotected(TimePoint now, const TuplePair& tuples) {
   flows_.set_mark(tuples.client_side, FlowMark::unprotected);
+  let_go(tuples);
   count(Counter::sessions_unprotected);
   event(now, EventKind::session_unprotected, tuples.client_side, tuples, tuples.server_side.dst.address, "no NA");
 }
 
 // spec: 4.3.4-3 no further NS for this session
 void NodeEngine::Impl::acknowledge(std::uint32_t slot) {
+  let_go(waiting_[slot].tuples);
   flows_.set_mark(waiting_[slot].tuples.client_side, FlowMark::none);
   count(Counter::sessions_acknowledged);
   free_waiting(slot);
@@ -100,8 +102,6 @@ void NodeEngine::Impl::on_na(TimePoint now, const Endpoint& from, const wire::Me
   }
   if (waiting.cookie != message.cookie) return discard(now, Counter::discarded_cookie, message.st1, from.address);
   holder_answered(now, from.address);
-  const std::uint32_t attempt = find_attempt(message.st1);
-  if (attempt != kNoSlot && attempts_[attempt].tuples == message.tuples()) free_attempt(attempt, true);
   acknowledge(slot);
 }
 

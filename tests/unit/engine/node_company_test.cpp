@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Full NAT, UDP: what follows the first datagram before the holder has confirmed the mapping.
+// Full NAT: what may pass before the holder has confirmed the mapping.
 #include "support/node_script.hpp"
 
 using namespace asrp;
@@ -89,4 +89,106 @@ TEST_CASE("full NAT: an unprotected session's datagrams go on as they are") {
   s.advance(std::chrono::seconds(2));
   REQUIRE(s.flows.entries.at(0).mark == FlowMark::unprotected);
   CHECK(kinds(s.packet(Tap::known, datagram_of("late"))) == "accept");
+}
+
+namespace {
+
+constexpr const char* kWeb = "198.51.100.1:80";
+
+/// A SYN that must not be edited: its NS goes apart.
+Buffer signed_syn() { return tcp(kClient, kWeb).syn().options("0101131200000000000000000000000000000000").build(); }
+
+Buffer na_to(const wire::Message& ns) { return na(ns.tuples()).cookie(ns.cookie.value).protocol(ns.protocol).build(); }
+
+}  // namespace
+
+TEST_CASE("full NAT: a SYN whose NS went apart waits for the holder's answer [spec 4.3.3-1, 4.3.3-3]") {
+  NodeScript s(full_nat_options());
+  const auto outs = s.packet(Tap::first, signed_syn());
+  REQUIRE(kinds(outs) == "send_own:NS drop");
+  const wire::Message first = datagram(outs[0])->message;
+  const Endpoint holder{first.st2.dst.address, 51200};
+  CHECK(s.counter(NodeCounter::packets_held) == 1);
+  SUBCASE("NA: it goes on as it came") {
+    const auto sent = s.message(holder, kNode, na_to(first));
+    REQUIRE(kinds(sent) == "send_flow");
+    CHECK(sent[0].octets == forwarded(signed_syn()));
+    CHECK(s.flows.entries.at(0).mark == FlowMark::none);
+    CHECK(s.advance(seconds(5)).empty());
+  }
+  SUBCASE("NC, then NA: only the mapping that the holder has taken is used") {
+    const wire::Message second =
+        only_datagram(s.message(holder, kNode, nc(first.tuples()).cookie(first.cookie.value).build()), MsgType::NS).message;
+    CHECK(second.st2.src.port != first.st2.src.port);
+    const auto sent = s.message(holder, kNode, na_to(second));
+    REQUIRE(kinds(sent) == "send_flow");
+    CHECK(sent[0].octets == forwarded(signed_syn()));
+    CHECK(s.flows.entries.at(0).tuples == second.tuples());
+  }
+  SUBCASE("silence: after the tenth NS the session goes on unprotected, and the SYN with it") {
+    const auto sent = s.advance(seconds(1));
+    REQUIRE(sent.size() == 10);
+    for (std::size_t i = 0; i < 9; ++i) CHECK(datagram(sent[i])->message.type == MsgType::NS);
+    CHECK(sent[9].octets == forwarded(signed_syn()));
+    CHECK(s.flows.entries.at(0).mark == FlowMark::unprotected);
+  }
+  SUBCASE("the client's SYN again: one of both goes on") {
+    CHECK(kinds(s.packet(Tap::first, signed_syn())) == "drop");
+    CHECK(kinds(s.message(holder, kNode, na_to(first))) == "send_flow");
+  }
+  SUBCASE("its server leaves the pool: it ends here") {
+    auto without = full_nat_options();
+    without.services.clear();
+    s.reconfigure(without);
+    CHECK(s.advance(seconds(5)).empty());
+    CHECK(s.counter(NodeCounter::drops_unchecked) == 1);
+  }
+  CHECK(s.engine.gauges().attempts == 0);
+  CHECK(s.engine.gauges().held_octets == 0);
+  CHECK(s.engine.gauges().waiting == 0);
+}
+
+TEST_CASE("full NAT: two SYN of one burst are one") {
+  NodeScript s(full_nat_options());
+  s.begin_burst();
+  s.packet(Tap::first, signed_syn());
+  s.packet(Tap::first, signed_syn());
+  const auto outs = s.end_burst();
+  REQUIRE(kinds(outs) == "send_own:NS drop drop");
+  const wire::Message ns = datagram(outs[0])->message;
+  CHECK(kinds(s.message({ns.st2.dst.address, 51200}, kNode, na_to(ns))) == "send_flow");
+}
+
+TEST_CASE("full NAT: what can't be held ends here, and what need not wait for an NA does not") {
+  auto o = full_nat_options();
+  SUBCASE("no room") {
+    o.limits.attempts = 0;
+    NodeScript s(o);
+    CHECK(kinds(s.packet(Tap::first, signed_syn())) == "send_own:NS drop");
+    CHECK(s.counter(NodeCounter::drops_unchecked) == 1);
+    CHECK(s.counter(NodeCounter::limit_attempts) == 1);
+  }
+  SUBCASE("the session is unprotected at once: too many wait") {
+    o.limits.waiting_sessions = 0;
+    NodeScript s(o);
+    CHECK(kinds(s.packet(Tap::first, signed_syn())) == "send_own:NS accept");
+    CHECK(s.flows.entries.at(0).mark == FlowMark::unprotected);
+  }
+}
+
+TEST_CASE("full NAT: a first datagram too large for the NS waits, those behind it take the NS along") {
+  NodeScript s(options(true));
+  const Buffer large = udp(kClient, kVip).data(1460).build();
+  const auto asked = s.packet(Tap::stray, large);
+  s.packet(Tap::stray, datagram_of("two"));
+  s.packet(Tap::stray, udp(kClient, kVip).data(1461).build());
+  const auto q = datagram(asked.at(1));
+  const auto outs = s.message(answer_from(*q), kNode, rx_to(*q));
+  REQUIRE(kinds(outs) == "send_own:NS send_flow");
+  CHECK(carried_by(outs[1].octets)->stripped == forwarded(datagram_of("two")));
+  CHECK(s.counter(NodeCounter::drops_unchecked) == 1);
+  const wire::Message ns = datagram(outs[0])->message;
+  const auto sent = s.message({ns.st2.dst.address, 51200}, kNode, na_to(ns));
+  REQUIRE(kinds(sent) == "send_flow");
+  CHECK(sent[0].octets == forwarded(large));
 }

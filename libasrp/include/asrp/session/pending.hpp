@@ -72,7 +72,7 @@ struct Waiting {
   bool was_unprotected = false;  // the NS of the minute for an unprotected session: one try
 };
 
-/// The copy of a first packet whose mapping may turn out to be taken (decision 6).
+/// A first packet whose mapping may turn out to be taken: a copy, or the packet itself (decisions 6, 7).
 struct Attempt {
   TuplePair tuples;
   Cookie cookie;
@@ -81,6 +81,7 @@ struct Attempt {
   std::uint8_t tries = 1;
   bool ack_wanted = false;  // its NS had F-NA
   bool apart = false;       // its NS did not travel inside the packet
+  bool held = false;        // the packet itself, not a copy: it goes on when the holder has confirmed the mapping
 };
 
 }  // namespace asrp::session
