@@ -20,6 +20,8 @@ std::vector<CounterLine> counter_lines(const engine::HolderEngine& engine, const
   lines.push_back({"queue.overruns", queue.overruns, "times that the kernel could not hand over: the socket was full"});
   lines.push_back({"queue.verdict_errors", queue.verdict_errors, "verdicts that the kernel refused"});
   lines.push_back({"queue.cut", driver.cut_packets, "packets of which the kernel gave a part only; let through as they are"});
+  lines.push_back(
+      {"messages.lost", edges.messages.lost(), "datagrams to ASRP-PORT that the kernel dropped: the socket was full"});
   const auto sender = edges.sender.statistics();
   lines.push_back({"sender.sent", sender.sent, "packets sent through raw sockets"});
   lines.push_back({"sender.too_big", sender.too_big, "packets larger than the MTU of their route; dropped"});

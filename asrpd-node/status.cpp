@@ -66,8 +66,12 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
   lines.push_back({"queue.received", queue.received, "packets that the kernel handed over"});
   lines.push_back({"queue.bursts", driver.bursts, "bursts in which packets and messages were taken"});
   lines.push_back({"queue.overruns", queue.overruns, "times that the kernel could not hand over: the socket was full"});
+  lines.push_back({"queue.dropped", queue.dropped, "packets that the kernel dropped: the queue was full"});
+  lines.push_back({"queue.lost", queue.lost, "packets that the kernel dropped: the socket was full"});
   lines.push_back({"queue.verdict_errors", queue.verdict_errors, "verdicts that the kernel refused"});
   lines.push_back({"queue.cut", driver.cut_packets, "packets of which the kernel gave a part only; dropped"});
+  lines.push_back(
+      {"messages.lost", edges.messages.lost(), "datagrams to ASRP-PORT that the kernel dropped: the socket was full"});
   const auto sender = edges.sender.statistics();
   lines.push_back({"sender.sent", sender.sent, "packets sent through raw sockets"});
   lines.push_back(

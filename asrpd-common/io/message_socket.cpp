@@ -4,6 +4,7 @@
 #include <linux/filter.h>
 #include <linux/icmp.h>
 #include <linux/icmpv6.h>
+#include <linux/sock_diag.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -88,6 +89,13 @@ IpAddress destination_of(const msghdr& header) {
   return {};
 }
 
+std::uint64_t dropped_by(const UniqueFd& socket) {
+  std::array<std::uint32_t, SK_MEMINFO_VARS> values{};
+  socklen_t length = sizeof values;
+  if (!socket || ::getsockopt(socket.get(), SOL_SOCKET, SO_MEMINFO, values.data(), &length) != 0) return 0;
+  return values[SK_MEMINFO_DROPS];
+}
+
 class UdpMessageSocket final : public MessageSocket {
  public:
   UdpMessageSocket(std::uint16_t port, UniqueFd v4, UniqueFd v6, UniqueFd icmp4, UniqueFd icmp6, UniqueFd poller)
@@ -106,6 +114,7 @@ class UdpMessageSocket final : public MessageSocket {
   int descriptor() const override { return poller_.get(); }
   std::span<const ReceivedMessage> receive() override;
   std::span<const engine::Unreachable> unreachable_peers() override;
+  std::uint64_t lost() const override { return dropped_by(v4_) + dropped_by(v6_); }
 
  private:
   /// Which of the four sockets have something: one system call instead of four that mostly find nothing.

@@ -29,6 +29,8 @@ class MessageSocket {
   /// Which hosts have answered "port unreachable" to datagrams to ASRP-PORT since the last call, from the raw ICMP path; some
   /// of them if there are very many. Valid until the next call.
   virtual std::span<const engine::Unreachable> unreachable_peers() = 0;
+  /// Datagrams that the kernel has dropped because the socket was full, so far.
+  [[nodiscard]] virtual std::uint64_t lost() const = 0;
 };
 
 /// Whether ICMP "port unreachable" is listened for. A holder has no use for it, and what is not read must not wake anyone.

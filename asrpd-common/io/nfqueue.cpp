@@ -10,8 +10,11 @@
 
 #include <array>
 #include <cerrno>
+#include <fstream>
 #include <functional>
 #include <map>
+#include <sstream>
+#include <string>
 
 #include "io/attributes.hpp"
 #include "io/netlink_socket.hpp"
@@ -77,7 +80,7 @@ class NfQueue final : public PacketQueue {
     staged_.push_back({id, verdict, replacement, mark});
   }
   void send_verdicts() override;
-  Statistics statistics() const override { return statistics_; }
+  Statistics statistics() const override;
   std::size_t receive_buffer() const override { return receive_buffer_; }
 
  private:
@@ -100,7 +103,7 @@ class NfQueue final : public PacketQueue {
   std::vector<Buffer> parsing_;  // the same, handed out
   std::vector<QueuedPacket> packets_;
   std::vector<Staged> staged_;
-  std::map<std::uint16_t, std::uint32_t> outstanding_;  // packets by queue that wait for a verdict; few queues
+  std::map<std::uint16_t, std::uint32_t> outstanding_;  // packets by bound queue that wait for a verdict; few queues
   Statistics statistics_;
 };
 
@@ -149,6 +152,7 @@ Result<Done, IoError> NfQueue::bind(std::uint16_t number, const NfQueueOptions& 
     });
     if (!done) return done;
   }
+  outstanding_[number] = 0;
   // The copy mode last: it lets packets in.
   return step("set the copy mode of", [](nlmsghdr* m) {
     nfqnl_msg_config_params parameters{};
@@ -295,6 +299,21 @@ void NfQueue::send_range(std::size_t first, std::size_t last, std::size_t octets
     }
     settle(staged_[i].id.queue, 1);
   }
+}
+
+// A line of the kernel's list: number, port, waiting, copy mode, copy range, dropped, lost, last number, 1.
+PacketQueue::Statistics NfQueue::statistics() const {
+  Statistics all = statistics_;
+  std::ifstream list("/proc/self/net/netfilter/nfnetlink_queue");
+  for (std::string line; std::getline(list, line);) {
+    std::istringstream columns(line);
+    std::array<std::uint64_t, 7> value{};
+    for (std::uint64_t& v : value) columns >> v;
+    if (!columns || !outstanding_.contains(static_cast<std::uint16_t>(value[0]))) continue;
+    all.dropped += value[5];
+    all.lost += value[6];
+  }
+  return all;
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ class PacketQueue {
 
   struct Statistics {
     std::uint64_t received = 0, bursts = 0, overruns = 0, verdict_errors = 0, cut = 0;
+    /// Packets that the kernel has dropped by itself: a queue was full, or its socket was. (Fail-open lets them through.)
+    std::uint64_t dropped = 0, lost = 0;
   };
   [[nodiscard]] virtual Statistics statistics() const = 0;
   /// Octets that the kernel really keeps for packets that wait to be read.

@@ -194,6 +194,8 @@ class MemoryMessageSocket final : public MessageSocket {
     return told_;
   }
 
+  std::uint64_t lost() const override { return 0; }
+
  private:
   struct Waiting {
     Endpoint from;
