@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <linux/filter.h>
 #include <linux/inet_diag.h>
+#include <linux/netfilter/nf_conntrack_common.h>
 #include <linux/netfilter/nfnetlink.h>
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <linux/sock_diag.h>
@@ -122,11 +123,14 @@ void KernelSessions::ask_flows(std::span<const Tuple> sessions, std::span<const 
   std::size_t answers = 0;
   if (flows_->send(Octets(send_area_).first(filled)) == 0) {
     burst_.receive_all(*flows_, [&](Octets datagram) {
-      for_each_message(datagram, [&](const nlmsghdr& header, Octets) {
+      for_each_message(datagram, [&](const nlmsghdr& header, Octets payload) {
         const std::uint32_t place = (header.nlmsg_seq - base) / 2;
         if (place >= which.size()) return;
         ++answers;
-        if (is_conntrack_entry(header.nlmsg_type)) states[which[place]] = LocalState::live;
+        if (!is_conntrack_entry(header.nlmsg_type)) return;
+        const auto entry = read_entry(payload);
+        const bool is_answered = !entry || (entry->status & IPS_SEEN_REPLY) != 0;
+        states[which[place]] = is_answered ? LocalState::live : LocalState::opening;
       });
     });
   }

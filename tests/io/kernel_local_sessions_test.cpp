@@ -167,6 +167,10 @@ TEST_CASE("UDP flows are looked up in conntrack, and their end is told; TCP's is
     CHECK(state_of(*host, session) == LocalState::none);
     send_to(client.get(), at(service), Buffer{1});
     CHECK(receive(server.get()) == Buffer{1});
+    CHECK(state_of(*host, session) == LocalState::opening);  // until something has answered
+    CHECK(state_of(*host, session.reversed()) == LocalState::opening);
+    send_to(server.get(), session.src, Buffer{2});
+    CHECK(receive(client.get()) == Buffer{2});
     CHECK(state_of(*host, session) == LocalState::live);
     CHECK(state_of(*host, session.reversed()) == LocalState::live);
     const UniqueFd listener = tcp_listener(at(service));

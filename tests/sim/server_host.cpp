@@ -190,7 +190,8 @@ void ServerHost::look_up(std::span<const Tuple> sessions, std::span<LocalState> 
   for (std::size_t i = 0; i < sessions.size(); ++i) {
     states[i] = LocalState::none;
     if (sessions[i].protocol == Protocol::udp) {
-      if (flows_.contains(sessions[i])) states[i] = LocalState::live;
+      const auto flow = flows_.find(sessions[i]);
+      if (flow != flows_.end()) states[i] = flow->second.replied ? LocalState::live : LocalState::opening;
       continue;
     }
     const auto found = sockets_.find(sessions[i]);

@@ -124,7 +124,7 @@ void HolderEngine::Impl::refresh(TimePoint now, HolderInput& input, std::uint32_
 }
 
 void HolderEngine::Impl::store(TimePoint now, HolderInput& input, bool replaces) {
-  const bool has_room = table.size() < options.max_backups && make_embryonic_room(now);
+  const bool has_room = make_room(now) && make_embryonic_room(now);
   const std::uint32_t slot = has_room ? table.add(backup_of(input.message)) : session::kNoSlot;
   if (slot == session::kNoSlot) {
     count(HolderCounter::store_full);
@@ -143,6 +143,16 @@ void HolderEngine::Impl::accept_backup(HolderInput& input) {
   if (!ns.has(wire::kFlagNa)) return;
   // spec: 4.3.3-4, 4.3.2-2
   input.answer = wire::with_tuples(wire::MsgType::NA, ns.tuples(), ns.cookie, ns.session_data);
+}
+
+/// In a full store a UDP flow that has ended here, and stays only for what a node may still have of it, makes room. Backups of
+/// sessions that live never do.
+bool HolderEngine::Impl::make_room(TimePoint now) {
+  if (table.size() < options.max_backups) return true;
+  const std::uint32_t slot = life.first_lingering();
+  if (slot == session::kNoSlot) return false;
+  release(now, slot, HolderCounter::released_gave_way, "gave way");
+  return table.size() < options.max_backups;
 }
 
 /// Embryonic backups have a bounded part of the store: the oldest without a session makes room. Those that have one are settled

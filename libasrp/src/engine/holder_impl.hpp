@@ -100,6 +100,7 @@ struct HolderEngine::Impl {
   void refresh(TimePoint now, HolderInput& input, std::uint32_t slot);
   void store(TimePoint now, HolderInput& input, bool replaces);
   void accept_backup(HolderInput& input);
+  bool make_room(TimePoint now);
   bool make_embryonic_room(TimePoint now);
   void drop_rolled_back(TimePoint now);
   [[nodiscard]] LocalState conflict_state(std::uint32_t slot) const;

@@ -189,7 +189,8 @@ void HolderEngine::Impl::apply(TimePoint now, const Look& look, LocalState state
   life.place(look.slot, was_reported ? Life::ending : Life::settled, now + options.time_wait_recheck);
 }
 
-/// A handshake under way is no session yet: it may end without a notice.
+/// A handshake under way is no session yet: it may end without a notice. Nor is a UDP flow without an answer: anybody can send
+/// one datagram from any address, and what that costs must be bounded.
 void HolderEngine::Impl::apply_opening(TimePoint now, const Look& look) {
   if (look.why == Why::evict) return evictable.push_back(look.slot);
   life.place(look.slot, Life::unseen, now + options.embryonic_life);

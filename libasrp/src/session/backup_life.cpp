@@ -33,6 +33,17 @@ void BackupLife::append(std::uint32_t slot, std::uint16_t list) {
   if (list < kBuckets) occupied_[list / 64] |= std::uint64_t{1} << (list % 64);
 }
 
+void BackupLife::prepend(std::uint32_t slot, std::uint16_t list) {
+  Meta& m = meta(slot);
+  List& l = lists_[list];
+  if (l.first == kNoSlot) return append(slot, list);
+  m.list = list;
+  m.next = l.first;
+  m.previous = kNoSlot;
+  meta(l.first).previous = slot;
+  l.first = slot;
+}
+
 void BackupLife::unlink(std::uint32_t slot) {
   Meta& m = meta(slot);
   if (m.list == kNoList) return;
@@ -45,7 +56,23 @@ void BackupLife::unlink(std::uint32_t slot) {
 
 void BackupLife::into_wheel(std::uint32_t slot) {
   const std::uint32_t tick = std::clamp(meta(slot).due, turned_, turned_ + kBuckets - 2);
-  append(slot, static_cast<std::uint16_t>(tick % kBuckets));
+  const auto bucket = static_cast<std::uint16_t>(tick % kBuckets);
+  if (meta(slot).life != Life::lingering) return append(slot, bucket);
+  prepend(slot, bucket);  // in front: a bucket's first slot tells whether it has any
+  lingering_ = std::min(lingering_, tick);
+}
+
+std::uint32_t BackupLife::first_lingering() {
+  // Buckets are 8192 ticks: what was taken leaves none behind, and what lies ahead is less than a turn away.
+  for (std::uint32_t tick = std::max(lingering_, turned_); tick < turned_ + kBuckets; ++tick) {
+    const std::uint32_t next = bucket_tick_from(tick);
+    if (next == kNoSlot || next >= turned_ + kBuckets) break;
+    tick = lingering_ = next;
+    const std::uint32_t slot = lists_[next % kBuckets].first;
+    if (meta(slot).life == Life::lingering) return slot;
+  }
+  lingering_ = turned_ + kBuckets;
+  return kNoSlot;
 }
 
 void BackupLife::place(std::uint32_t slot, Life life, TimePoint due) {
@@ -106,8 +133,9 @@ void BackupLife::take_bucket(std::uint32_t now, std::size_t end, std::vector<std
   }
 }
 
-std::uint32_t BackupLife::next_bucket_tick() const {
-  const std::uint32_t first = turned_ % kBuckets;
+/// The tick of the first bucket, from that of `tick` on and round the wheel, that is not empty.
+std::uint32_t BackupLife::bucket_tick_from(std::uint32_t tick) const {
+  const std::uint32_t first = tick % kBuckets;
   for (std::uint32_t step = 0; step <= occupied_.size(); ++step) {
     const std::uint32_t word = (first / 64 + step) % static_cast<std::uint32_t>(occupied_.size());
     std::uint64_t bits = occupied_[word];
@@ -115,7 +143,7 @@ std::uint32_t BackupLife::next_bucket_tick() const {
     if (step == occupied_.size()) bits &= ~(~std::uint64_t{0} << (first % 64));
     if (bits == 0) continue;
     const std::uint32_t bucket = word * 64 + static_cast<std::uint32_t>(std::countr_zero(bits));
-    return turned_ + (bucket + kBuckets - first) % kBuckets;
+    return tick + (bucket + kBuckets - first) % kBuckets;
   }
   return kNoSlot;
 }

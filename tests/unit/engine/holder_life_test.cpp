@@ -235,6 +235,57 @@ TEST_CASE("UDP: conntrack's DESTROY begins a linger of 300 s, then conntrack is 
   }
 }
 
+TEST_CASE("UDP: a flow that nothing has answered is embryonic: a flood of them is bounded, and flows with answers stay") {
+  auto options = HolderLab::default_options();
+  options.max_embryonic = 10;
+  HolderLab lab(options);
+  store(lab, udp_session(), LocalState::live);
+  lab.wait(seconds(2));
+  for (int i = 0; i < 100; ++i) {
+    store(lab, nat_session("203.0.113.9:" + std::to_string(1000 + i), Protocol::udp), LocalState::opening);
+    lab.wait(milliseconds(500));
+  }
+  CHECK(lab.embryonic() == 10);
+  CHECK(lab.backups() == 11);
+  CHECK(lab.knows(udp_session().client_side));
+  CHECK(lab.count(HolderCounter::released_evicted) == 90);
+}
+
+TEST_CASE("UDP: a flow that is answered late is a session from then on") {
+  HolderLab lab;
+  store(lab, udp_session(), LocalState::opening);
+  lab.wait(seconds(20));
+  CHECK(lab.embryonic() == 1);
+  lab.sessions.known[udp_session().server_side] = LocalState::live;
+  lab.wait(seconds(75));
+  CHECK(lab.embryonic() == 0);
+  CHECK(lab.knows(udp_session().client_side));
+}
+
+TEST_CASE("a full store: flows that have ended here give way, the one that would go first before others; sessions never") {
+  auto options = HolderLab::default_options();
+  options.max_backups = 3;
+  HolderLab lab(options);
+  const auto udp_number = [](int i) { return nat_session("203.0.113.9:" + std::to_string(1000 + i), Protocol::udp); };
+  for (int i = 0; i < 3; ++i) store(lab, udp_number(i), LocalState::live);
+  lab.wait(seconds(2));
+  for (const int i : {1, 0}) {
+    lab.sessions.known.erase(udp_number(i).server_side);
+    lab.ended(udp_number(i).server_side);
+    lab.wait(seconds(1));
+  }
+  store(lab, nat_session("203.0.113.7:1"), LocalState::live);
+  CHECK(!lab.knows(udp_number(1).client_side));
+  CHECK(lab.knows(udp_number(0).client_side));
+  store(lab, nat_session("203.0.113.7:2"), LocalState::live);
+  CHECK(!lab.knows(udp_number(0).client_side));
+  CHECK(lab.count(HolderCounter::released_gave_way) == 2);
+  const TuplePair refused = nat_session("203.0.113.7:3");
+  CHECK(lab.in(syn_with(refused, ns_of(refused))).burst().size() == 1);
+  CHECK(lab.count(HolderCounter::store_full) == 1);
+  CHECK(lab.knows(udp_number(2).client_side));
+}
+
 TEST_CASE("UDP: the linger is the local port's") {
   auto options = HolderLab::default_options();
   options.services = {{.protocol = Protocol::udp, .port = 8080, .udp_linger = seconds(10)}};

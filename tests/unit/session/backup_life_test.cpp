@@ -52,6 +52,38 @@ TEST_CASE("a slot is due once, at its time and not before") {
   }
 }
 
+TEST_CASE("the lingering slot that is due first is found among others, whatever was placed and removed") {
+  BackupLife life;
+  life.start(kStart);
+  CHECK(life.first_lingering() == session::kNoSlot);
+  SeededRandom random(1);
+  std::map<std::uint32_t, TimePoint> lingering;
+  TimePoint now = kStart;
+  for (int step = 0; step < 20'000; ++step) {
+    const auto slot = static_cast<std::uint32_t>(random.below(500));
+    const TimePoint due = now + milliseconds(62) * (1 + random.below(5000));
+    const auto what = random.below(8);
+    lingering.erase(slot);
+    if (what < 3) {
+      life.place(slot, Life::lingering, due);
+      lingering[slot] = life.due(slot);
+    } else if (what < 7) {
+      life.place(slot, what < 6 ? Life::ending : Life::settled, due);
+    } else {
+      life.remove(slot);
+    }
+    if (random.one_in(50)) {
+      now += milliseconds(random.below(20'000));
+      for (const std::uint32_t due_now : taken(life, now)) lingering.erase(due_now);
+    }
+    const std::uint32_t first = life.first_lingering();
+    REQUIRE((first == session::kNoSlot) == lingering.empty());
+    if (lingering.empty()) continue;
+    REQUIRE(lingering.contains(first));
+    for (const auto& [other, at] : lingering) REQUIRE(lingering[first] <= at);
+  }
+}
+
 TEST_CASE("times between two ticks are rounded up") {
   BackupLife life;
   life.start(kStart);

@@ -60,6 +60,7 @@
   X(released_ended, "backups.released.ended", "backups released: the local session ended")                                   \
   X(released_never_seen, "backups.released.never_seen", "backups released: no local session ever appeared")                  \
   X(released_evicted, "backups.released.evicted", "embryonic backups released to make room for newer ones")                  \
+  X(released_gave_way, "backups.released.gave_way", "backups of ended UDP flows released early: the store was full")         \
   X(released_replaced, "backups.released.replaced", "backups released: the session was gone when a new one needed a tuple")  \
   X(conflicts_client, "conflicts.client_side", "NS refused for a conflict on the client side (F-CC)")                        \
   X(conflicts_server, "conflicts.server_side", "NS refused for a conflict on the server side")                               \

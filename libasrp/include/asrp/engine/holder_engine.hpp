@@ -29,7 +29,7 @@ enum class LocalState : std::uint8_t {
   none,
   live,       // a TCP socket or a tracked UDP flow, whose end will be reported
   time_wait,  // TCP in TIME-WAIT, or in FIN-WAIT-2: what is left of it ends without a report
-  opening,    // TCP in SYN-RECV: may end without a report
+  opening,    // TCP in SYN-RECV, which may end without a report; a UDP flow that nothing here has answered yet
 };
 
 /// The host's sockets (TCP) and tracked flows (UDP).

@@ -49,6 +49,8 @@ class BackupLife {
   void take_due(TimePoint now, std::size_t max, std::vector<std::uint32_t>& out);
   /// Appends the `max` oldest embryonic slots, the unseen before the young; nothing changes.
   void oldest_embryonic(std::size_t max, std::vector<std::uint32_t>& out) const;
+  /// The lingering slot that is due first, kNoSlot if there is none. Constant time over any number of calls.
+  [[nodiscard]] std::uint32_t first_lingering();
   [[nodiscard]] std::optional<TimePoint> next_due() const;
 
   [[nodiscard]] std::size_t embryonic() const { return embryonic_; }
@@ -82,13 +84,16 @@ class BackupLife {
   [[nodiscard]] std::uint32_t tick_at_or_after(TimePoint at) const;
   [[nodiscard]] std::uint32_t tick_at_or_before(TimePoint at) const;
   void append(std::uint32_t slot, std::uint16_t list);
+  void prepend(std::uint32_t slot, std::uint16_t list);
   void unlink(std::uint32_t slot);
   void into_wheel(std::uint32_t slot);
   void take_bucket(std::uint32_t now, std::size_t end, std::vector<std::uint32_t>& out);
-  [[nodiscard]] std::uint32_t next_bucket_tick() const;
+  [[nodiscard]] std::uint32_t next_bucket_tick() const { return bucket_tick_from(turned_); }
+  [[nodiscard]] std::uint32_t bucket_tick_from(std::uint32_t tick) const;
 
   TimePoint start_{};
-  std::uint32_t turned_ = 0;  // all ticks before this one have been taken
+  std::uint32_t turned_ = 0;     // all ticks before this one have been taken
+  std::uint32_t lingering_ = 0;  // in no bucket before this tick's is a lingering slot
   std::uint32_t limit_ = 0;
   std::vector<std::unique_ptr<Meta[]>> chunks_;
   std::vector<List> lists_;                              // the wheel's buckets, then the two of the embryonic
