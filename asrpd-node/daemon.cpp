@@ -201,6 +201,10 @@ void Node::sweep_marked() {
       [this](std::span<const engine::FlowEntry> found) {
         driver_->on_marked_flows(found);
         arm_timer();
+      },
+      [this] {
+        driver_->on_marked_flows_end();
+        arm_timer();
       });
 }
 
@@ -210,7 +214,7 @@ void Node::sweep_untranslated() {
       [services = engine_->options().services](const engine::FlowEntry& entry) {
         return service_at(services, entry.tuples.client_side) != nullptr;
       },
-      [this](std::span<const engine::FlowEntry> found) { driver_->remove_untranslated_flows(found); });
+      [this](std::span<const engine::FlowEntry> found) { driver_->remove_untranslated_flows(found); }, [] {});
 }
 
 void Node::sweep_orphans(const std::vector<engine::Service>& before) {
@@ -218,7 +222,7 @@ void Node::sweep_orphans(const std::vector<engine::Service>& before) {
   if (!leaves_orphans(before, after)) return;  // the usual reload
   sweep_->begin(
       TableSweep::What::translated, [before, after](const engine::FlowEntry& entry) { return is_orphan(before, after, entry); },
-      [this](std::span<const engine::FlowEntry> found) { driver_->remove_orphaned_flows(found); });
+      [this](std::span<const engine::FlowEntry> found) { driver_->remove_orphaned_flows(found); }, [] {});
 }
 
 void Node::watch() {

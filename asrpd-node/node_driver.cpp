@@ -70,6 +70,12 @@ void NodeDriver::on_marked_flows(std::span<const engine::FlowEntry> entries) {
   finish(now);
 }
 
+void NodeDriver::on_marked_flows_end() {
+  const TimePoint now = clock_();
+  engine_.on_marked_flows_end(now);
+  finish(now);
+}
+
 void NodeDriver::remove_untranslated_flows(std::span<const engine::FlowEntry> entries) {
   for (const engine::FlowEntry& entry : entries) {
     const Tuple& tuple = entry.tuples.client_side;

@@ -42,6 +42,7 @@ class NodeDriver {
   // What a sweep through the kernel's table has found. Each entry is looked at again: the table has gone on meanwhile.
   /// Marked entries, for the engine (decision 7): at the start, then once in NodeTiming::unprotected_interval.
   void on_marked_flows(std::span<const engine::FlowEntry> entries);
+  void on_marked_flows_end();
   /// Entries that a service's packets got while our rules were away: they translate nothing, and would keep the session from
   /// being recovered. At the start, and when rules were put back.
   void remove_untranslated_flows(std::span<const engine::FlowEntry> entries);

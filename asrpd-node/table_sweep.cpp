@@ -25,12 +25,12 @@ class Sweep final : public TableSweep {
     thread_.join();
   }
 
-  void begin(What what, Wanted wanted, Taken taken) override {
+  void begin(What what, Wanted wanted, Taken taken, Done done) override {
     {
       const std::lock_guard lock(mutex_);
       const bool again = std::any_of(jobs_.begin(), jobs_.end(), [](const Job& job) { return job.what == What::marked; });
       if (what == What::marked && again) return;
-      jobs_.push_back({what, std::move(wanted), std::move(taken)});
+      jobs_.push_back({what, std::move(wanted), std::move(taken), std::move(done)});
     }
     changed_.notify_one();
   }
@@ -40,6 +40,7 @@ class Sweep final : public TableSweep {
     What what;
     Wanted wanted;
     Taken taken;
+    Done done;
   };
 
   void work() {
@@ -76,6 +77,9 @@ class Sweep final : public TableSweep {
         break;
     }
     if (!piece.empty()) hand_over(job.taken, std::move(piece));
+    loop_.post([alive = std::weak_ptr<bool>(alive_), done = job.done] {
+      if (!alive.expired()) done();
+    });
   }
 
   /// Waits until the piece before is taken: the loop never has two of them, and other things get their turn between them.

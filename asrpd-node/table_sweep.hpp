@@ -21,6 +21,8 @@ class TableSweep {
   using Wanted = std::function<bool(const engine::FlowEntry& entry)>;
   /// Gets a piece. Runs in the loop's thread; what it changes in the table the sweep may see or not.
   using Taken = std::function<void(std::span<const engine::FlowEntry> piece)>;
+  /// Runs in the loop's thread, after the last piece.
+  using Done = std::function<void()>;
 
   /// Entries of a piece at most: a turn of the loop is not longer by more than a burst's.
   static constexpr std::size_t kPiece = 64;
@@ -30,7 +32,7 @@ class TableSweep {
   virtual ~TableSweep() = default;
 
   /// Begins, or does so when what was begun before is done. A sweep for marked entries is left out while one is under way.
-  virtual void begin(What what, Wanted wanted, Taken taken) = 0;
+  virtual void begin(What what, Wanted wanted, Taken taken, Done done) = 0;
 };
 
 }  // namespace asrp::node

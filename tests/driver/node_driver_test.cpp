@@ -168,6 +168,7 @@ TEST_CASE("marked entries are handed to the engine: a new daemon goes on with NS
   const TuplePair session{kClient, tcp_tuple("203.0.113.5:4000", "10.0.0.1:8080")};
   b.conntrack.table.add(session, FlowMark::waiting);
   b.driver.on_marked_flows(b.conntrack.table.entries);
+  b.driver.on_marked_flows_end();
   CHECK(b.engine.gauges().waiting == 1);
   b.now += milliseconds(500);
   b.driver.on_timer();

@@ -31,6 +31,7 @@ std::unique_ptr<MemoryConntrack> filled_table() {
   return table;
 }
 
+void nothing() {}
 bool all(const engine::FlowEntry&) { return true; }
 
 }  // namespace
@@ -46,7 +47,10 @@ TEST_CASE("a sweep brings every wanted entry, in the loop's thread, in pieces") 
         CHECK(std::this_thread::get_id() == here);
         CHECK(piece.size() <= TableSweep::kPiece);
         for (const engine::FlowEntry& e : piece) ports.push_back(e.tuples.client_side.src.port);
-        if (ports.size() == kEntries - 1) loop.stop();
+      },
+      [&] {
+        CHECK(ports.size() == kEntries - 1);
+        loop.stop();
       });
   loop.set_timer(runtime::monotonic_now() + std::chrono::seconds(20), [&] { loop.stop(); });
   loop.run();
@@ -65,12 +69,15 @@ TEST_CASE("what comes in during a sweep has its turn between two pieces") {
   std::size_t without = 0;
   std::size_t seen = 0;
   loop.watch(always.get(), [&] { ++turns; });
-  sweep->begin(TableSweep::What::translated, all, [&](std::span<const engine::FlowEntry> piece) {
-    if (pieces++ > 0 && turns == 0) ++without;
-    turns = 0;
-    seen += piece.size();
-    if (seen == kEntries) loop.stop();
-  });
+  sweep->begin(
+      TableSweep::What::translated, all,
+      [&](std::span<const engine::FlowEntry> piece) {
+        if (pieces++ > 0 && turns == 0) ++without;
+        turns = 0;
+        seen += piece.size();
+        if (seen == kEntries) loop.stop();
+      },
+      nothing);
   loop.set_timer(runtime::monotonic_now() + std::chrono::seconds(20), [&] { loop.stop(); });
   loop.run();
   loop.unwatch(always.get());
@@ -84,11 +91,15 @@ TEST_CASE("sweeps follow one another; a second one for marked entries is left ou
   std::size_t marked = 0;
   std::size_t others = 0;
   for (int i = 0; i < 3; ++i)
-    sweep->begin(TableSweep::What::marked, all, [&](std::span<const engine::FlowEntry> piece) { marked += piece.size(); });
-  sweep->begin(TableSweep::What::translated, all, [&](std::span<const engine::FlowEntry> piece) {
-    others += piece.size();
-    if (others == kEntries) loop.stop();
-  });
+    sweep->begin(
+        TableSweep::What::marked, all, [&](std::span<const engine::FlowEntry> piece) { marked += piece.size(); }, nothing);
+  sweep->begin(
+      TableSweep::What::translated, all,
+      [&](std::span<const engine::FlowEntry> piece) {
+        others += piece.size();
+        if (others == kEntries) loop.stop();
+      },
+      nothing);
   loop.set_timer(runtime::monotonic_now() + std::chrono::seconds(20), [&] { loop.stop(); });
   loop.run();
   CHECK(marked == kEntries / 2);
@@ -99,9 +110,12 @@ TEST_CASE("a sweep that is under way ends with its owner") {
   runtime::EventLoop loop;
   auto sweep = TableSweep::open(loop, filled_table());
   std::size_t pieces = 0;
-  sweep->begin(TableSweep::What::translated, all, [&](std::span<const engine::FlowEntry>) {
-    if (++pieces == 1) loop.stop();
-  });
+  sweep->begin(
+      TableSweep::What::translated, all,
+      [&](std::span<const engine::FlowEntry>) {
+        if (++pieces == 1) loop.stop();
+      },
+      nothing);
   loop.set_timer(runtime::monotonic_now() + std::chrono::seconds(20), [&] { loop.stop(); });
   loop.run();
   sweep.reset();  // waits for the thread, which waits for nobody

@@ -111,6 +111,7 @@ class Machine final : public engine::EventSink {
           auto& entry = flows_.entries[reader_.u8() % flows_.entries.size()];
           entry.closing = reader_.u8() % 4 == 0;
           engine_.on_marked_flow(now_, entry);
+          if (reader_.u8() % 2 == 0) engine_.on_marked_flows_end(now_);
         }
         return;
       case 14:

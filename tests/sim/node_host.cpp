@@ -41,6 +41,7 @@ void NodeHost::restart_daemon() {
     if (entry.mark != engine::FlowMark::none) marked.push_back(entry);
   });
   for (const engine::FlowEntry& entry : marked) engine_->on_marked_flow(agenda_.now(), entry);
+  engine_->on_marked_flows_end(agenda_.now());
   finish();
 }
 

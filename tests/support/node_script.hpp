@@ -79,6 +79,7 @@ class NodeScript {
   }
   std::vector<Out> marked_flow(const engine::FlowEntry& entry) {
     engine.on_marked_flow(now, entry);
+    if (!in_burst_) engine.on_marked_flows_end(now);
     return done();
   }
   std::vector<Out> reconfigure(engine::NodeOptions options) {

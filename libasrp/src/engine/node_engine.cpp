@@ -200,6 +200,7 @@ void NodeEngine::on_marked_flow(TimePoint now, const FlowEntry& entry) {
   impl_->start(now);
   impl_->on_marked_flow(now, entry);
 }
+void NodeEngine::on_marked_flows_end(TimePoint now) { impl_->end_listing(now); }
 void NodeEngine::on_timeout(TimePoint now) { impl_->on_timeout(now); }
 void NodeEngine::reconfigure(TimePoint now, NodeOptions options) { impl_->reconfigure(now, std::move(options)); }
 void NodeEngine::set_table_pressure(bool pressure) { impl_->pressure_ = pressure; }

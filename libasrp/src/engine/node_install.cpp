@@ -64,7 +64,6 @@ Octets NodeEngine::Impl::octets_of(const PacketRef& ref) {
 }
 
 void NodeEngine::Impl::flush(TimePoint now) {
-  end_listing(now);
   if (installs_.empty()) return;
   install_pending(now);
   for (Install& install : installs_) emit(now, install);

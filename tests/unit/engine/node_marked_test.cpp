@@ -24,6 +24,7 @@ TuplePair numbered(std::uint16_t port) {
 std::vector<Out> dump(NodeScript& s, std::uint16_t count, FlowMark mark) {
   s.begin_burst();
   for (std::uint16_t i = 0; i < count; ++i) s.marked_flow({numbered(static_cast<std::uint16_t>(1000 + i)), mark, false});
+  s.engine.on_marked_flows_end(s.now);
   return s.end_burst();
 }
 
@@ -87,6 +88,21 @@ TEST_CASE("the minute's NS are spread over the minute") {
     CHECK(sent == 1000);
     CHECK(most == 2);
   }
+}
+
+TEST_CASE("a dump that comes in several bursts is one") {
+  NodeScript s(basic_options());
+  std::size_t sent = 0;
+  for (std::uint16_t i = 0; i < 1000; ++i) {
+    s.flows.add(numbered(static_cast<std::uint16_t>(1000 + i)), FlowMark::unprotected);
+    s.begin_burst();
+    s.marked_flow({numbered(static_cast<std::uint16_t>(1000 + i)), FlowMark::unprotected, false});
+    sent += s.end_burst().size();
+  }
+  CHECK(sent == 0);
+  s.engine.on_marked_flows_end(s.now);
+  sent += s.advance(seconds(60)).size();
+  CHECK(sent == 1000);
 }
 
 TEST_CASE("an unprotected session is looked at again before its NS goes: it may have ended, or have its backup") {

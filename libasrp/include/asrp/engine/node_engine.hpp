@@ -47,9 +47,12 @@ class NodeEngine final {
   /// Nobody listens on ASRP-PORT of a host. Has an effect only if it quotes a QS of ours that is outstanding.
   void on_port_unreachable(TimePoint now, const Unreachable& error);
   /// An entry that a dump found with mark `waiting` or `unprotected`: rebuilds what is in flight after a restart, and repeats
-  /// the NS of unprotected sessions. The driver dumps once per NodeTiming::unprotected_interval and hands all of a dump over in
-  /// one burst; what is sent for it is spread over that interval.
+  /// the NS of unprotected sessions. The driver dumps once per NodeTiming::unprotected_interval and hands the entries over in
+  /// as many bursts as it likes; what is sent for the unprotected ones is spread over that interval, from the end of the dump
+  /// on.
   void on_marked_flow(TimePoint now, const FlowEntry& entry);
+  /// All entries of a dump have been handed over.
+  void on_marked_flows_end(TimePoint now);
   /// Whatever is due. Harmless if early.
   void on_timeout(TimePoint now);
   /// New options; what is in flight stays unless its service or server is gone.
