@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "asrp/base/bytes.hpp"
@@ -62,6 +63,14 @@ struct Sighting {
   [[nodiscard]] bool present() const { return claim != Claim::none; }
 };
 
+/// One record of a capture.
+struct Frame {
+  std::uint64_t number = 0;  // from 1
+  Stamp stamp;
+  Octets octets;              // as captured
+  std::size_t wire_size = 0;  // as it was on the wire
+};
+
 /// One IP packet, without its link layer and tunnels, reassembled if it came in fragments.
 struct Packet {
   std::uint64_t number = 0;  // of its (last) frame in the capture, from 1, as Wireshark counts
@@ -71,8 +80,9 @@ struct Packet {
   bool reassembled = false;
   std::optional<packet::PacketView> view;  // of `ip`; nothing if it isn't TCP, UDP or ICMP, or is damaged
   Sighting sighting;
-  Octets frame;                // as captured, link layer included
-  std::size_t frame_size = 0;  // as it was on the wire
+  Octets frame;                    // as captured, link layer included
+  std::size_t frame_size = 0;      // as it was on the wire
+  std::span<const Frame> earlier;  // reassembled: the frames of its other fragments, if the decoder was told to keep them
 
   [[nodiscard]] bool cut() const { return captured < ip.size(); }
 };
