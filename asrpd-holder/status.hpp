@@ -13,7 +13,7 @@ namespace asrp::holder {
 
 std::vector<runtime::CounterLine> counter_lines(const engine::HolderEngine& engine, const HolderDriver::Edges& edges,
                                                 const HolderDriver::Statistics& driver);
-/// Members of the answer to `status`.
-std::string status_members(const engine::HolderEngine& engine, double uptime_seconds);
+/// Members of the answer to `status` that only a holder has.
+std::string status_members(const engine::HolderEngine& engine);
 
 }  // namespace asrp::holder

@@ -2,9 +2,9 @@
 #include "asrpd-node/status.hpp"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "asrp/policy/placement.hpp"
+#include "frame/packet_edges.hpp"
 #include "runtime/digest.hpp"
 #include "runtime/log.hpp"
 
@@ -62,21 +62,7 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
   std::vector<CounterLine> lines;
   runtime::append_counters<engine::NodeCounter>(lines, engine.counters(),
                                                 [](engine::NodeCounter counter) { return engine::info(counter); });
-  const auto queue = edges.queue.statistics();
-  lines.push_back({"queue.received", queue.received, "packets that the kernel handed over"});
-  lines.push_back({"queue.bursts", driver.bursts, "bursts in which packets and messages were taken"});
-  lines.push_back({"queue.overruns", queue.overruns, "times that the kernel could not hand over: the socket was full"});
-  lines.push_back({"queue.dropped", queue.dropped, "packets that the kernel dropped: the queue was full"});
-  lines.push_back({"queue.lost", queue.lost, "packets that the kernel dropped: the socket was full"});
-  lines.push_back({"queue.verdict_errors", queue.verdict_errors, "verdicts that the kernel refused"});
-  lines.push_back({"queue.cut", driver.cut_packets, "packets of which the kernel gave a part only; dropped"});
-  lines.push_back(
-      {"messages.lost", edges.messages.lost(), "datagrams to ASRP-PORT that the kernel dropped: the socket was full"});
-  const auto sender = edges.sender.statistics();
-  lines.push_back({"sender.sent", sender.sent, "packets sent through raw sockets"});
-  lines.push_back(
-      {"sender.too_big", sender.too_big, "packets larger than the MTU of their route that must not be cut; dropped"});
-  lines.push_back({"sender.failed", sender.failed, "packets that could not be sent"});
+  frame::append_packet_counters(lines, edges.queue, edges.messages, edges.sender, {driver.bursts, driver.cut_packets, false});
   const auto table = edges.conntrack.statistics();
   lines.push_back({"conntrack.installed", table.installed, "entries made"});
   lines.push_back({"conntrack.exists", table.exists, "entries that were there, or whose port was taken"});
@@ -89,15 +75,9 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
   return lines;
 }
 
-std::string status_members(const engine::NodeEngine& engine, const NodeDriver::Edges& edges, double uptime_seconds) {
+std::string status_members(const engine::NodeEngine& engine, const NodeDriver::Edges& edges) {
   const engine::NodeEngine::Gauges g = engine.gauges();
   const io::Conntrack::Fill fill = edges.conntrack.fill();
-  char uptime[32];
-  std::snprintf(uptime, sizeof uptime, "%.1f", uptime_seconds);
-  std::string out =
-      "\"program\":\"asrpd-node\",\"version\":\"" ASRP_VERSION "\",\"mode\":\"PSV\",\"uptime_s\":" + std::string(uptime);
-  out += ",\"placement_digest\":\"" + placement_digest(engine.options()) + "\"";
-  out += ",\"cookie_keys_digest\":\"" + cookie_keys_digest(engine.options()) + "\"";
   std::string services;
   for (const engine::Service& s : engine.options().services) {
     if (!services.empty()) services += ',';
@@ -105,15 +85,16 @@ std::string status_members(const engine::NodeEngine& engine, const NodeDriver::E
                 ",\"protocol\":\"" + to_string(s.protocol) + "\",\"servers\":" + std::to_string(s.backends.size()) +
                 ",\"past_epochs\":" + std::to_string(s.past_epochs.size()) + "}";
   }
-  out += ",\"services\":[" + services + "]";
-  const auto gauge = [](const char* name, std::uint64_t value) {
-    return "\"" + std::string(name) + "\":" + std::to_string(value);
-  };
-  out += ",\"gauges\":{" + gauge("recoveries", g.recoveries) + "," + gauge("held_packets", g.held_packets) + "," +
-         gauge("held_octets", g.held_octets) + "," + gauge("waiting", g.waiting) + "," + gauge("attempts", g.attempts) + "," +
-         gauge("holders_gone", g.holders_gone) + "," + gauge("table_entries", fill.count) + "," +
-         gauge("table_maximum", fill.maximum) + "}";
-  return out;
+  return "\"placement_digest\":\"" + placement_digest(engine.options()) + "\",\"cookie_keys_digest\":\"" +
+         cookie_keys_digest(engine.options()) + "\",\"services\":[" + services + "],\"gauges\":" +
+         frame::gauges_object({{"recoveries", g.recoveries},
+                               {"held_packets", g.held_packets},
+                               {"held_octets", g.held_octets},
+                               {"waiting", g.waiting},
+                               {"attempts", g.attempts},
+                               {"holders_gone", g.holders_gone},
+                               {"table_entries", fill.count},
+                               {"table_maximum", fill.maximum}});
 }
 
 }  // namespace asrp::node

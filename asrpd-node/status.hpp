@@ -19,7 +19,7 @@ std::string cookie_keys_digest(const engine::NodeOptions& options);
 
 std::vector<runtime::CounterLine> counter_lines(const engine::NodeEngine& engine, const NodeDriver::Edges& edges,
                                                 const NodeDriver::Statistics& driver);
-/// Members of the answer to `status`.
-std::string status_members(const engine::NodeEngine& engine, const NodeDriver::Edges& edges, double uptime_seconds);
+/// Members of the answer to `status` that only a node has.
+std::string status_members(const engine::NodeEngine& engine, const NodeDriver::Edges& edges);
 
 }  // namespace asrp::node

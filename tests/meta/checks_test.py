@@ -52,6 +52,9 @@ class Checks(unittest.TestCase):
         self.finds(layering, "libasrp/src/engine/a.cpp", "#include <sodium.h>\n")
         self.finds(layering, "asrpd-common/io/a.cpp", '#include "asrp/engine/node_engine.hpp"\n')
         self.finds(layering, "asrpd-common/io/a.cpp", '#include "config/toml_reader.hpp"\n')
+        self.finds(layering, "asrpd-common/runtime/a.cpp", '#include "config/reader.hpp"\n')
+        self.finds(layering, "asrpd-common/config/a.cpp", '#include "frame/daemon.hpp"\n')
+        self.finds(layering, "asrpd-common/frame/a.cpp", '#include "config/reader.hpp"\n#include "io/error.hpp"\n', 0)
         self.finds(layering, "asrpd-node/a.cpp", "#include <libmnl/libmnl.h>\n")
         self.finds(layering, "tools/asrpdump/a.cpp", '#include "asrp/engine/event.hpp"\n')
         self.finds(layering, "libasrp/src/engine/a.cpp", '#include <vector>\n#include "asrp/wire/types.hpp"\n', 0)
@@ -114,8 +117,8 @@ class Checks(unittest.TestCase):
         self.write("docs/man/asrpd.toml.5", ".TP\n.B port\nText.\n")
         self.finds(manual, "packaging/examples/node.toml", "[node]\nport = 1\n# base = 2  # text\n")
         self.finds(manual, "packaging/examples/node.toml", "[node]\n# port = 1\n", 0)
-        self.write("asrpd-node/main.cpp", 'app.add_flag("--other", other);\n')
-        self.assertEqual(len(manual.problems(self.root)), 1)
+        self.write(manual.DAEMON, 'app.add_flag("--other", other);\n')
+        self.assertEqual(len(manual.problems(self.root)), 2)  # one for each daemon
 
     def test_wording(self):
         self.finds(wording, "libasrp/a.cpp", "// TO" + "DO: later\n")

@@ -26,6 +26,13 @@ IO_EXTRA = {
     "asrp/engine/unreachable.hpp",
     "asrp/session/record_store.hpp",
 }
+# Parts of asrpd-common, and which others each may use.
+COMMON = {
+    "io": {"io", "runtime"},
+    "runtime": {"io", "runtime"},
+    "config": {"io", "runtime", "config"},
+    "frame": {"io", "runtime", "config", "frame"},
+}
 DAEMON_FORBIDDEN = re.compile(r"<(libmnl|libnetfilter_queue|libnetfilter_conntrack|linux/netfilter|lmdb|pcap)\b")
 
 
@@ -58,12 +65,14 @@ def _libasrp(path, relative, name):
 def _common(relative, name):
     if re.match(r'"(?:\.\./)*asrpd-(node|holder)|"tests?/', name):
         return "asrpd-common may not use a daemon or the tests"
-    if not relative.startswith("asrpd-common/io/"):
+    part = relative.split("/")[1]
+    used = re.match(r'"(io|runtime|config|frame)/', name)
+    if used and part in COMMON and used.group(1) not in COMMON[part]:
+        return f"{part} may not use {used.group(1)}"
+    if part != "io":
         return None
     if name.startswith('"asrp/') and _module(name) not in {"base", "packet"} and name.strip('"') not in IO_EXTRA:
         return "io knows base, packet and the interfaces that it implements"
-    if name.startswith('"config/'):
-        return "io may not use config"
     return None
 
 
@@ -79,7 +88,7 @@ def _daemon(relative, name):
 
 
 def _dump(name):
-    if re.match(r'"(io|runtime|config)/', name):
+    if re.match(r'"(io|runtime|config|frame)/', name):
         return "asrpdump may not use asrpd-common"
     module = _module(name)
     if module and module not in {"base", "wire", "packet"}:

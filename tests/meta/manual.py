@@ -4,7 +4,9 @@ import re
 
 import tree
 
-PAGES = {"asrpd-node.8": "asrpd-node/main.cpp", "asrpd-holder.8": "asrpd-holder/main.cpp", "asrpctl.8": "tools/asrpctl/main.cpp"}
+# Where a page's options stand; both daemons have the same.
+DAEMON = "asrpd-common/frame/command_line.cpp"
+PAGES = {"asrpd-node.8": DAEMON, "asrpd-holder.8": DAEMON, "asrpctl.8": "tools/asrpctl/main.cpp"}
 KEY = re.compile(r"^(?:# )?([a-z][a-z_0-9]*) = ", re.MULTILINE)
 
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "frame/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <filesystem>
+
+#include "runtime/privileges.hpp"
+
+namespace asrp::frame {
+namespace {
+
+struct Arguments {
+  std::string config;
+  bool config_given = false, check_config = false, print_config = false, remove_rules = false;
+};
+
+int fail(const Program& program, const std::string& text) {
+  std::fprintf(stderr, "%s: %s\n", program.name.c_str(), text.c_str());
+  return 1;
+}
+
+bool load(const Program& program, const std::string& file) {
+  config::Problems problems;
+  const bool good = program.load(file, problems);
+  for (const config::Problem& problem : problems.list) std::fprintf(stderr, "%s\n", problem.to_string().c_str());
+  return good;
+}
+
+int remove_rules(const Program& program, const Arguments& arguments) {
+  if (arguments.config_given && !load(program, arguments.config)) return 1;
+  if (const auto missing = runtime::missing_capabilities(program.name + " --remove-rules")) return fail(program, *missing);
+  if (const auto done = program.remove_rules(); !done) return fail(program, done.error().to_string());
+  return 0;
+}
+
+int serve(const Program& program, const std::string& file) {
+  if (const auto missing = runtime::missing_capabilities(program.name)) {
+    std::fprintf(stderr, "%s\n", missing->c_str());
+    return 1;
+  }
+  if (const auto trouble = runtime::configure_log(program.log())) return fail(program, "log: " + *trouble);
+  if (const auto trouble = runtime::drop_other_capabilities()) return fail(program, *trouble);
+  const auto daemon = program.make({program.name, program.version, std::filesystem::absolute(file).string()});
+  if (const auto done = daemon->start(); !done) {
+    runtime::log_error("start", done.error().to_string());
+    return 1;
+  }
+  daemon->run();
+  return 0;
+}
+
+int act(const Program& program, const Arguments& arguments) {
+  if (arguments.remove_rules) return remove_rules(program, arguments);
+  if (!load(program, arguments.config)) return 1;
+  if (arguments.check_config) return 0;
+  if (!arguments.print_config) return serve(program, arguments.config);
+  std::fputs(program.print().c_str(), stdout);
+  return 0;
+}
+
+}  // namespace
+
+int run_program(const Program& program, int argc, char** argv) {
+  Arguments arguments;
+  arguments.config = program.default_config;
+  CLI::App app(program.summary);
+  const std::string command = program.name + " --check-config --config " + program.default_config;
+  app.footer("Example:\n  " + command + " && systemctl reload " + program.name + "\nManual: " + program.name +
+             "(8), asrpd.toml(5). SIGHUP reloads, SIGTERM stops.");
+  const auto* config = app.add_option("--config", arguments.config, "configuration file")->capture_default_str();
+  auto* check = app.add_flag("--check-config", arguments.check_config, "report every problem of the configuration, then exit");
+  auto* print = app.add_flag("--print-config", arguments.print_config, program.print_help);
+  auto* remove = app.add_flag("--remove-rules", arguments.remove_rules, program.remove_help);
+  check->excludes(print)->excludes(remove);
+  print->excludes(remove);
+  app.set_version_flag("--version", program.name + " " + program.version);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  arguments.config_given = config->count() > 0;
+  try {
+    return act(program, arguments);
+  } catch (const std::exception& error) {
+    return fail(program, error.what());
+  }
+}
+
+}  // namespace asrp::frame

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "frame/daemon.hpp"
+
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/clock.hpp"
+#include "runtime/notify.hpp"
+
+namespace asrp::frame {
+
+using runtime::log_error;
+using runtime::log_info;
+
+Daemon::Daemon(Identity identity) : identity_(std::move(identity)), started_(runtime::monotonic_now()) {}
+
+bool Daemon::answer_more(std::string_view, std::string&) { return false; }
+
+Daemon::Outcome Daemon::start() {
+  loop_.on_signals({SIGHUP, SIGTERM, SIGINT}, [this](int number) {
+    if (number == SIGHUP) {
+      reload();
+    } else {
+      stop();
+    }
+  });
+  auto claim = runtime::Claim::take(identity_.program, "start");
+  if (!claim) return Failure{claim.error()};
+  claim_.emplace(std::move(*claim));
+  if (auto done = open_control(); !done) return done;
+  if (auto done = open_edges(); !done) return done;
+  if (auto done = open_rules(); !done) return done;
+  auto done = begin();
+  begun_ = done.has_value();
+  if (!done) rules_->undo_first();
+  return done;
+}
+
+Daemon::Outcome Daemon::open_control() {
+  auto control =
+      runtime::ControlSocket::open(loop_, settings().control_socket,
+                                   [this](std::string_view command, std::string& members) { return answer(command, members); });
+  if (!control) return Failure{control.error()};
+  control_ = std::move(*control);
+  control_->on_subscription([this](bool wanted) {
+    events_.set_line_sink(wanted ? [this](const std::string& line) { control_->publish(line); }
+                                 : runtime::EventLog::LineSink());
+  });
+  return Done{};
+}
+
+Daemon::Outcome Daemon::open_rules() {
+  auto keeper = runtime::RuleKeeper::open(loop_, [this] { on_rules_repaired(); });
+  if (!keeper) return Failure{keeper.error()};
+  rules_ = std::move(*keeper);
+  auto sets = rules();
+  if (!sets) return Failure{sets.error()};
+  return rules_->replace(std::move(*sets));
+}
+
+void Daemon::run() {
+  begin_watching();
+  if (const auto interval = runtime::watchdog_interval()) loop_.every(*interval, [] { runtime::notify_watchdog(); });
+  arm_timer();
+  log_info("start", identity_.program + " " + identity_.version + " " + describe());
+  runtime::notify_ready(activity());
+  loop_.run();
+}
+
+void Daemon::watch(int descriptor, std::function<void()> input) {
+  watched_.push_back(descriptor);
+  loop_.watch(descriptor, [this, input = std::move(input)] {
+    input();
+    arm_timer();
+  });
+}
+
+void Daemon::unwatch() {
+  for (const int descriptor : std::exchange(watched_, {})) loop_.unwatch(descriptor);
+}
+
+/// Waking up too early is harmless and rare, setting the timer after every burst is a system call.
+void Daemon::arm_timer() {
+  const auto at = next_timeout();
+  if (!at || (armed_ && *armed_ <= *at)) return;
+  armed_ = at;
+  loop_.set_timer(*at, [this] {
+    armed_.reset();
+    on_timer();
+    arm_timer();
+  });
+}
+
+/// All or nothing. The rules come first and in another thread: packets go on meanwhile under the old configuration.
+void Daemon::reload() {
+  if (reloading_) {
+    reload_again_ = true;
+    return;
+  }
+  runtime::notify_reloading();
+  config::Problems problems;
+  auto next = read_next(identity_.config_file, problems);
+  for (const config::Problem& problem : problems.list)
+    runtime::log(problem.is_warning ? runtime::LogLevel::warning : runtime::LogLevel::error, "config", problem.to_string());
+  if (!next)
+    return fail_reload(identity_.config_file + " has " + std::to_string(problems.errors()) +
+                       (problems.errors() == 1 ? " problem" : " problems"));
+  if (!next->rules) return fail_reload(next->rules.error().to_string());
+  if (const auto trouble = runtime::configure_log(next->log)) return fail_reload("log: " + *trouble);
+  reloading_ = true;
+  auto sets = std::move(*next->rules);
+  rules_->replace_later(std::move(sets), [this, next = std::move(*next)](const Outcome& done) { end_reload(next, done); });
+}
+
+void Daemon::end_reload(const Next& next, const Outcome& rules_done) {
+  reloading_ = false;
+  if (!rules_done) {
+    fail_reload(rules_done.error().to_string());
+  } else if (auto done = next.adopt(); !done) {
+    if (auto sets = rules()) (void)rules_->replace(std::move(*sets));
+    fail_reload(done.error().to_string());
+  } else {
+    arm_timer();
+    log_info("reload", identity_.config_file + " is in force");
+    runtime::notify_ready(activity());
+  }
+  if (std::exchange(reload_again_, false)) reload();
+}
+
+void Daemon::fail_reload(const std::string& why) {
+  (void)runtime::configure_log(settings().log);
+  log_error("reload", why + ": the running configuration stays");
+  runtime::notify_ready(activity() + "; the last reload failed");
+}
+
+void Daemon::stop() {
+  runtime::notify_stopping();
+  const bool remove = settings().on_stop == config::OnStop::remove;
+  if (remove) rules_->remove();
+  log_info("stop", end(remove));
+  loop_.stop();
+}
+
+bool Daemon::answer(std::string_view command, std::string& members) {
+  if (!begun_) return false;
+  if (command == "counters") {
+    auto lines = counter_lines();
+    lines.push_back({"rules.repairs", rules_->repairs(), "times that rules were put back"});
+    members = runtime::counters_members(lines);
+    return true;
+  }
+  if (command == "status") {
+    char uptime[32];
+    std::snprintf(uptime, sizeof uptime, "%.1f", std::chrono::duration<double>(runtime::monotonic_now() - started_).count());
+    members = "\"program\":\"" + identity_.program + "\",\"version\":\"" + identity_.version +
+              "\",\"mode\":\"PSV\",\"uptime_s\":" + uptime + "," + status_members();
+    return true;
+  }
+  return answer_more(command, members);
+}
+
+std::vector<Family> rule_families() {
+  if (std::filesystem::exists("/proc/sys/net/ipv6")) return {Family::v4, Family::v6};
+  return {Family::v4};
+}
+
+}  // namespace asrp::frame

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// What both daemons have in common: the order of a start, signals, rules, the control socket, the engine's timer, reload and
+// stop. A daemon fills in what is its own; everything here runs in the loop's thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "asrp/base/result.hpp"
+#include "config/common.hpp"
+#include "io/error.hpp"
+#include "io/rule_set.hpp"
+#include "runtime/claim.hpp"
+#include "runtime/control_socket.hpp"
+#include "runtime/event_log.hpp"
+#include "runtime/event_loop.hpp"
+#include "runtime/rule_keeper.hpp"
+
+namespace asrp::frame {
+
+struct Identity {
+  std::string program;      // "asrpd-node"
+  std::string version;      // "1.2.3"
+  std::string config_file;  // read again at a reload
+};
+
+class Daemon {
+ public:
+  using Outcome = Result<Done, io::IoError>;
+  using RuleSets = Result<std::vector<io::RuleSet>, io::IoError>;
+
+  virtual ~Daemon() = default;
+
+  /// Opens everything and puts the rules in: first the queues, then the rules, so that no packet waits for a queue that cannot
+  /// be had. On failure nothing of ours is left behind. A signal that comes during it is answered after it.
+  Outcome start();
+  /// Runs until SIGTERM or SIGINT.
+  void run();
+
+ protected:
+  /// What the frame has to know of the configuration in force.
+  struct Settings {
+    std::string control_socket;
+    runtime::LogOptions log;
+    config::OnStop on_stop = config::OnStop::keep;
+  };
+  /// A configuration that was read and is good.
+  struct Next {
+    RuleSets rules;
+    runtime::LogOptions log;
+    /// Brings it into force; its rules are in place. On failure all stays as it was.
+    std::function<Outcome()> adopt;
+  };
+
+  explicit Daemon(Identity identity);
+
+  // --- what a daemon fills in, in the order in which a start asks for it ------------------------------------------------
+
+  [[nodiscard]] virtual Settings settings() const = 0;
+  /// Queues, sockets, stores: what must be had before the rules lead packets here.
+  virtual Outcome open_edges() = 0;
+  /// The rules of the configuration in force.
+  virtual RuleSets rules() = 0;
+  /// Makes the engine; the rules are in place.
+  virtual Outcome begin() = 0;
+  /// Watches descriptors, and begins what is done now and then.
+  virtual void begin_watching() = 0;
+  /// What it does, for the log: "serves 3 services".
+  [[nodiscard]] virtual std::string describe() const = 0;
+  /// A word for the service manager: "serving".
+  [[nodiscard]] virtual std::string activity() const = 0;
+
+  // --- while it runs ----------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] virtual std::optional<TimePoint> next_timeout() const = 0;
+  virtual void on_timer() = 0;
+  virtual void on_rules_repaired() = 0;
+  /// Reads the file; none if it has an error. Says which settings wait for the next start.
+  virtual std::optional<Next> read_next(const std::string& file, config::Problems& problems) = 0;
+  [[nodiscard]] virtual std::vector<runtime::CounterLine> counter_lines() const = 0;
+  /// Members of the answer to `status` besides those that every daemon has: "\"gauges\":{...}".
+  [[nodiscard]] virtual std::string status_members() const = 0;
+  /// Answers a command that only this daemon has; false if it has none of that name.
+  virtual bool answer_more(std::string_view command, std::string& members);
+  /// Puts back what it changed besides the rules, if those were removed. What the log says of the end.
+  virtual std::string end(bool rules_removed) = 0;
+
+  // --- what a daemon may use --------------------------------------------------------------------------------------------
+
+  [[nodiscard]] runtime::EventLoop& loop() { return loop_; }
+  [[nodiscard]] runtime::EventLog& events() { return events_; }
+  [[nodiscard]] runtime::RuleKeeper& rule_keeper() { return *rules_; }
+  [[nodiscard]] bool is_reloading() const { return reloading_; }
+  /// Calls `input` whenever the descriptor is readable, and sets the engine's timer after it.
+  void watch(int descriptor, std::function<void()> input);
+  /// Ends all watches: for the destructor of the class that owns the descriptors.
+  void unwatch();
+  /// After every input that may change when the engine wants to be called.
+  void arm_timer();
+
+ private:
+  Outcome open_control();
+  Outcome open_rules();
+  void reload();
+  void end_reload(const Next& next, const Outcome& rules);
+  void fail_reload(const std::string& why);
+  void stop();
+  bool answer(std::string_view command, std::string& members);
+
+  Identity identity_;
+  TimePoint started_;
+  std::optional<runtime::Claim> claim_;
+  runtime::EventLoop loop_;
+  runtime::EventLog events_;
+  std::unique_ptr<runtime::RuleKeeper> rules_;
+  std::unique_ptr<runtime::ControlSocket> control_;
+  std::vector<int> watched_;
+  std::optional<TimePoint> armed_;  // what the loop's timer is set to
+  bool begun_ = false;              // the engine is there
+  bool reloading_ = false;
+  bool reload_again_ = false;  // SIGHUP came during a reload
+};
+
+/// What is bound or opened at the start cannot change while the daemon runs: keeps it in `next`, and says so.
+template <typename Value>
+void keep_fixed(const std::string& key, Value& next, const Value& now) {
+  if (next == now) return;
+  runtime::log_warning("reload", key + " has changed; it takes effect at the next start");
+  next = now;
+}
+
+/// The families that this host can have rules of: a kernel without IPv6 has none to remove, and ip6tables may not work at all.
+std::vector<Family> rule_families();
+
+}  // namespace asrp::frame
