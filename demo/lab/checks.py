@@ -76,7 +76,8 @@ def sequence_numbers_kept(records: Iterable[Record]) -> list[str]:
         if side and record.arriving:
             seen[side].add(key)
         elif side and key not in seen["clients" if side == "servers" else "servers"]:
-            wrong.append(f"{record.link}: {_describe(record)} seq {packet.seq} ack {packet.ack} data {packet.data_length}")
+            wrong.append(f"{record.link}: {_describe(record)} flags {packet.flags:#04x} seq {packet.seq} ack {packet.ack} "
+                         f"data {packet.data_length} at {record.time:.6f}")
     return _few(wrong)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Optional
 from lab.netns import Namespace
 from lab.waiting import Timeout
 
-_READY_LIMIT = 30.0
+_READY_LIMIT = 60.0
 
 
 class Daemon:

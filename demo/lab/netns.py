@@ -69,7 +69,7 @@ class Namespace:
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-        wait_for(f"the end of the processes in {self.name}", lambda: not self.pids(), limit=10)
+        wait_for(f"the end of the processes in {self.name}", lambda: not self.pids(), limit=30)
 
     def command(self, *argv: str) -> list[str]:
         """The command line that runs `argv` in here; the process is the program itself, not a wrapper."""

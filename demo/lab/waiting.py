@@ -13,7 +13,7 @@ class Timeout(RuntimeError):
     """What was waited for did not come."""
 
 
-def wait_for(what: str, probe: Callable[[], Optional[T]], limit: float = 30.0, every: float = 0.02) -> T:
+def wait_for(what: str, probe: Callable[[], Optional[T]], limit: float = 60.0, every: float = 0.02) -> T:
     """The first true value that `probe` returns; Timeout, naming `what`, if none comes within `limit` seconds."""
     end = time.monotonic() + limit
     while True:

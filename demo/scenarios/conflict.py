@@ -21,7 +21,7 @@ ABOUT = "two nodes choose the same full-NAT port: NC, and both connections work"
 _PORTS = 40  # in the range; two servers share them
 _ROUND = 4  # connections of each client in one round
 _ROUNDS = 6
-_LIMIT = 45
+_LIMIT = 90
 
 
 def run(options: Options, show: Show) -> Result:

@@ -12,8 +12,8 @@ from traffic.echo import EchoClient, EchoServer
 from traffic.web import Content, Downloads, start_nginx
 
 TRANSFER_LIMIT = 150.0
-_SPEAK_LIMIT = 45
-_STALL_LIMIT = 60
+_SPEAK_LIMIT = 90
+_STALL_LIMIT = 90
 _LOST_LIMIT = 12  # where sessions are expected to be lost
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 240
+# limit: 300
 # cases: nat-4 nat-6 full-nat-4 full-nat-6 loss-nat-4 loss-full-nat-6 half-nat-6 half-full-nat-4 flush-nat-4 flush-full-nat-6
 """A node is killed in mid-transfer while a server joins: no session is lost, and every packet on every link is as it must be.
 Also with loss on every link, with half of the nodes killed at once, and with all tables emptied at once."""

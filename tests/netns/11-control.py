@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 180
+# limit: 300
 """With recovery off the same events lose the sessions that move: the failover tests can fail."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 180
+# limit: 300
 # cases: asymmetric-nat-4 asymmetric-full-nat-6 scale-out-6 pool-change-4 udp-nat-4 udp-full-nat-6 conflict-4 conflict-6
 """The demo's other scenarios hold, and every packet on every link is as it must be."""
 

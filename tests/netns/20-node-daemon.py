@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 180
+# limit: 300
 # cases: kill-4 kill-full-nat-6 stop-6 restart-full-nat-4 reload-4 reload-bad-6
 """asrpd-node is killed, stopped, restarted and reloaded under load, on all nodes at once: no established session notices, nothing
 passes untranslated, new connections succeed once a daemon runs, with a retransmitted SYN at worst."""
@@ -18,8 +18,6 @@ from scenarios.base import Lab, Options
 from scenarios.workload import Workload, services
 from screen.show import Show
 from traffic.echo import EchoClient
-
-_CONNECT = 40  # seconds; a SYN is repeated after 1, 3, 7, 15 and 31
 
 Act = Callable[[Lab, support.Expectations], None]
 
@@ -82,13 +80,13 @@ def under_load(options: Options, expect: support.Expectations, act: Act, then: A
         fresh = EchoClient(lab.topology.clients[1], plan.service(options.family), plan.ECHO_PORT, 10)
         # While no daemon runs, connections are tried; they must succeed when it is back.
         if then is None:
-            fresh.send(f"open {_CONNECT}")
+            fresh.send(f"open {support.PATIENCE}")
             act(lab, expect)
             if not all(d.running for d in lab.cluster.nodes.values()):
                 start_again(lab, expect)
         else:
             act(lab, expect)
-            fresh.send(f"open {_CONNECT}")
+            fresh.send(f"open {support.PATIENCE}")
             work.until(0.7, "the downloads to go on without daemons")
             then(lab, expect)
         opened = fresh.answer()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 180
+# limit: 300
 # cases: kill-4 kill-full-nat-6 restart-4 taken-full-nat-4 taken-full-nat-6
 """asrpd-holder is killed with SIGKILL at random instants, or restarted, while connections come in all the time. Then all nodes lose
 their tables: every session whose backup counts goes on.
@@ -25,7 +25,6 @@ from traffic.echo import EchoClient, EchoServer
 
 _ROUNDS = 12
 _GROUP = 20  # connections of one client program
-_LIMIT = 45
 _SPEAK_LIMIT = 25
 # Few for this many connections: full NAT over two nodes often chooses a port that another client's session has, also one whose
 # NS passed while the holder was away.
@@ -105,7 +104,7 @@ def under_load(options: Options, expect: support.Expectations, gently: bool) -> 
         while (restarter.rounds < _ROUNDS or len(groups) < _ROUNDS) and not restarter.failure:
             number = 1 + len(groups) % 2
             group = EchoClient(lab.topology.clients[number], plan.service(options.family), plan.ECHO_PORT, _GROUP)
-            opened = group.command(f"open {_LIMIT}")
+            opened = group.command(f"open {support.PATIENCE}")
             if opened.broken:
                 expect.that(False, f"connections could not be opened: {opened.broken}")
             groups.append((plan.client(number, options.family), group))
@@ -140,19 +139,19 @@ def taken_ports(options: Options, expect: support.Expectations) -> None:
         old, new = (EchoClient(lab.topology.clients[n], plan.service(options.family), plan.ECHO_PORT, _TAKEN) for n in (1, 2))
         lab.topology.route_via([1])
         holder.kill()
-        opened = old.command(f"open {_LIMIT}")
+        opened = old.command(f"open {support.PATIENCE}")
         expect.that(not opened.broken, f"connections open while the holder is away {opened.broken}")
         lab.cluster.start_holder(1)
         lab.topology.route_via([2], "edge")  # answers still take the first node
-        opened = new.command(f"open {_LIMIT}")
+        opened = new.command(f"open {support.PATIENCE}")
         expect.that(not opened.broken, f"another node's connections open {opened.broken}")
         refused = lab.cluster.counters(holder)["conflicts.unknown_session"]
         expect.that(refused > 0, f"{refused} SYN would have met a connection without a backup")
         lab.topology.flush([2])
-        heard = new.command(f"speak {_LIMIT}")
+        heard = new.command(f"speak {support.PATIENCE}")
         expect.that(not heard.broken, f"the other node's connections survive the loss of its table {heard.broken}")
         lab.topology.route_via([1], "edge")
-        heard = old.command(f"speak {_LIMIT}")
+        heard = old.command(f"speak {support.PATIENCE}")
         expect.that(not heard.broken, f"the first connections are as they were {heard.broken}")
         expect.none_of(lab.cluster.problems(), "no daemon failed")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 120
+# limit: 300
 # cases: node-4 node-6 holder-4
 """Rules that another program flushed or pushed from the first place come back, rules of others stay, and sessions go on."""
 
@@ -60,16 +60,16 @@ def node_rules(options: Options, expect: support.Expectations) -> None:
         for space in lab.topology.servers.values():
             EchoServer(space, plan.ECHO_PORT)
         old = EchoClient(lab.topology.clients[1], plan.service(options.family), plan.ECHO_PORT, 10)
-        old.command("open 30")
+        old.command(f"open {support.PATIENCE}")
         for node in lab.topology.nodes.values():
             repaired(node, options.family, expect)
-        heard = old.command("speak 30")
+        heard = old.command(f"speak {support.PATIENCE}")
         expect.that(len(heard.alive) == 10, f"{len(heard.alive)} of 10 sessions live on {heard.broken}")
         fresh = EchoClient(lab.topology.clients[2], plan.service(options.family), plan.ECHO_PORT, 10)
-        opened = fresh.command("open 30")
+        opened = fresh.command(f"open {support.PATIENCE}")
         expect.that(len(opened.alive) == 10, f"{len(opened.alive)} of 10 new connections {opened.broken}")
         lab.topology.flush_all()
-        heard = old.command("speak 30")
+        heard = old.command(f"speak {support.PATIENCE}")
         expect.that(len(heard.alive) == 10, f"{len(heard.alive)} of 10 sessions recovered {heard.broken}")
         expect.none_of(lab.cluster.problems(), "no daemon failed")
 
@@ -86,9 +86,9 @@ def holder_rules(options: Options, expect: support.Expectations) -> None:
                 support.rules_back(space, {options.family: before})
                 expect.that(True, f"{space.name}: rules are back after {attack.__name__}")
         fresh = EchoClient(lab.topology.clients[2], plan.service(options.family), plan.ECHO_PORT, 10)
-        fresh.command("open 30")
+        fresh.command(f"open {support.PATIENCE}")
         lab.topology.flush_all()
-        heard = fresh.command("speak 30")
+        heard = fresh.command(f"speak {support.PATIENCE}")
         expect.that(len(heard.alive) == 10, f"{len(heard.alive)} of 10 sessions recovered {heard.broken}")
         expect.none_of(lab.cluster.problems(), "no daemon failed")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 120
+# limit: 300
 # cases: udp-4 udp-full-nat-6 tcp-4
 """A node that sees one direction of a session only keeps it in the kernel: ten thousand packets cause no queue hit after the
 first."""
@@ -45,10 +45,10 @@ def udp(options: Options, expect: support.Expectations) -> None:
             start_udp_server(space, plan.UDP_FLOW_PORT, f"server{number}")
         flows = UdpFlows(lab.topology.clients[1], plan.service(options.family), plan.UDP_FLOW_PORT, 1, 0.0005)
         (port,) = flows.report()
-        wait_for("the first answers", lambda: flows.report()[port]["heard"] >= 100, limit=60)
+        wait_for("the first answers", lambda: flows.report()[port]["heard"] >= 100, limit=150)
         before = {n: support.queued(node) for n, node in lab.topology.nodes.items()}
         start = flows.report()[port]["heard"]
-        wait_for(f"{_PACKETS} answers", lambda: flows.report()[port]["heard"] >= start + _PACKETS, limit=90, every=0.2)
+        wait_for(f"{_PACKETS} answers", lambda: flows.report()[port]["heard"] >= start + _PACKETS, limit=150, every=0.2)
         after = {n: support.queued(node) for n, node in lab.topology.nodes.items()}
         report = flows.report()[port]
         expect.that(before == after, f"queue hits while {report['heard'] - start} datagrams passed: {before} before, {after} after")
@@ -65,16 +65,16 @@ def tcp(options: Options, expect: support.Expectations) -> None:
         content = Content(lab.directory, 1, options.octets)
         for space in lab.topology.servers.values():
             start_nginx(space, lab.directory, 8_000_000)
-        downloads = Downloads(content, lab.topology.clients, plan.service(options.family), 100, 60)
-        wait_for("the download to begin", lambda: downloads.octets()[0] > 500_000, limit=60)
+        downloads = Downloads(content, lab.topology.clients, plan.service(options.family), 150, 90)
+        wait_for("the download to begin", lambda: downloads.octets()[0] > 500_000, limit=150)
         before = {n: support.queued(node) for n, node in lab.topology.nodes.items()}
         packets = received(lab)
-        wait_for("most of the download", lambda: downloads.octets()[0] > 58_000_000, limit=90)
+        wait_for("most of the download", lambda: downloads.octets()[0] > 58_000_000, limit=150)
         after = {n: support.queued(node) for n, node in lab.topology.nodes.items()}
         passed = {n: count - packets[n] for n, count in received(lab).items()}
         expect.that(max(passed.values()) >= _PACKETS, f"packets of one direction that came to the nodes: {passed}")
         expect.that(before == after, f"queue hits: {before} before, {after} after")
-        wait_for("the end of the download", lambda: downloads.poll() == 0, limit=60)
+        wait_for("the end of the download", lambda: downloads.poll() == 0, limit=150)
         expect.that(downloads.exact() == 1, "the download is byte-exact")
         expect.none_of(lab.cluster.problems(), "no daemon failed")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 120
+# limit: 300
 # cases: nat-4 full-nat-6
 """While no daemon runs, packets of a service that have no session are dropped, never passed untranslated and never answered: not
 SYNs, not segments of sessions whose entry is gone, not a server's packets. When a daemon is back, all of them go on."""
@@ -13,15 +13,9 @@ from lab import plan
 from lab.checks import all_checks
 from lab.packet import RST
 from lab.waiting import wait_for
-from scenarios.base import Lab, Options
+from scenarios.base import Options
 from scenarios.workload import services
 from traffic.echo import EchoClient, EchoServer
-
-
-def arrived(lab: Lab) -> int:
-    """Packets that the nodes' interfaces have received."""
-    lines = [line for node in lab.topology.nodes.values() for line in node.read("/proc/thread-self/net/dev").splitlines()]
-    return sum(int(line.split(":")[1].split()[1]) for line in lines if line.strip().startswith(("toedge", "tocore")))
 
 
 def run(options: Options, expect: support.Expectations) -> None:
@@ -32,20 +26,20 @@ def run(options: Options, expect: support.Expectations) -> None:
         address = plan.service(options.family)
         talker, listener, late = (EchoClient(lab.topology.clients[1 + n % 2], address, plan.ECHO_PORT, 8) for n in range(3))
         for group in (talker, listener):
-            opened = group.command("open 30")
+            opened = group.command(f"open {support.PATIENCE}")
             expect.that(len(opened.alive) == 8, f"{len(opened.alive)} of 8 connections {opened.broken}")
         for daemon in lab.cluster.nodes.values():
             daemon.kill()
         lab.topology.flush_all()
         # Now nothing knows the sessions. All three kinds of packets come: a client's data, a server's data, SYNs.
-        talker.send("speak 60")
+        talker.send(f"speak {support.PATIENCE}")
         for server in servers:
             server.tick()
-        listener.send("listen 60")
-        late.send("open 60")
+        listener.send(f"listen {support.PATIENCE}")
+        late.send(f"open {support.PATIENCE}")
         # TCP repeats what is lost: let each kind come several times before a daemon is there.
-        start = arrived(lab)
-        wait_for("repeated packets at the nodes", lambda: arrived(lab) >= start + 60, limit=60)
+        start = support.arrived(lab)
+        wait_for("repeated packets at the nodes", lambda: support.arrived(lab) >= start + 60, limit=150)
         for number in lab.topology.nodes:
             lab.cluster.start_node(number)
         for name, group in (("talker", talker), ("listener", listener), ("late", late)):

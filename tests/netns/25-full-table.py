@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 240
+# limit: 300
 # cases: nat-4 nat-6
 """The node's table is full of a flood of SYNs: established sessions go on, nothing passes untranslated, the daemon lives, and when
 the flood is over new connections succeed."""
@@ -37,19 +37,19 @@ def run(options: Options, expect: support.Expectations) -> None:
             EchoServer(space, plan.ECHO_PORT)
         address = plan.service(options.family)
         old = EchoClient(lab.topology.clients[1], address, plan.ECHO_PORT, 20)
-        opened = old.command("open 30")
+        opened = old.command(f"open {support.PATIENCE}")
         expect.that(len(opened.alive) == 20, f"20 connections are open {opened.broken}")
         node = lab.topology.nodes[1]
         # The maximum can be set for the whole machine only, so the table is filled with entries instead.
         fill_table(node, maximum - int(node.read(_COUNT)) - _ROOM)
         syn_flood(lab.topology.clients[2], options.family, address, plan.ECHO_PORT, _FLOOD)
         print(f"{node.read(_COUNT).strip()} of {maximum} entries; counters {lab.cluster.counters(lab.cluster.nodes[1])}")
-        heard = old.command("speak 60")
+        heard = old.command(f"speak {support.PATIENCE}")
         expect.that(len(heard.alive) == 20, f"{len(heard.alive)} of 20 sessions live on during the flood {heard.broken}")
         expect.that(lab.cluster.nodes[1].running, "the daemon lives")
         node.run("conntrack", "-D", "-d", "100.127.0.1", check=False)
         fresh = EchoClient(lab.topology.clients[1], address, plan.ECHO_PORT, 10)
-        opened = fresh.command("open 60")
+        opened = fresh.command(f"open {support.PATIENCE}")
         expect.that(len(opened.alive) == 10, f"{len(opened.alive)} of 10 connections after the flood {opened.broken}")
         lab.capture.stop()
         expect.none_of(nothing_untranslated(lab.capture.all_records(), options.family), "nothing passed untranslated")

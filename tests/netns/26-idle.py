@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 180
+# limit: 300
 # cases: server-first-4 client-first-6 pool-change-full-nat-4 no-holder-4
 """Connections are silent until their entries at the nodes time out. The next packet, a server's or a client's, also after the pool
 has changed, finds the session again. Where servers have no holder the entries live long instead, and no message is sent."""
@@ -30,17 +30,17 @@ def run(options: Options, expect: support.Expectations, who: str, change: bool) 
         servers = [EchoServer(space, plan.ECHO_PORT) for space in lab.topology.servers.values()]
         groups = [EchoClient(space, plan.service(options.family), plan.ECHO_PORT, _EACH) for space in lab.topology.clients.values()]
         for group in groups:
-            opened = group.command("open 30")
+            opened = group.command(f"open {support.PATIENCE}")
             expect.that(len(opened.alive) == _EACH, f"{len(opened.alive)} of {_EACH} connections {opened.broken}")
         nodes = lab.topology.nodes.values()
         carried = sum(sessions_on(node, options.family) for node in nodes)
         expect.that(carried >= 2 * _EACH, f"the nodes have {carried} entries")
-        wait_for("the entries to time out", lambda: not any(sessions_on(node, options.family) for node in nodes), limit=90, every=0.5)
+        wait_for("the entries to time out", lambda: not any(sessions_on(node, options.family) for node in nodes), limit=150, every=0.5)
         if change:
             lab.cluster.join(3, 2)
         for round_, verb in enumerate(("listen", "speak") if who == "server" else ("speak", "listen")):
             for group in groups:
-                group.send(f"{verb} 30")
+                group.send(f"{verb} {support.PATIENCE}")
             if verb == "listen":
                 for server in servers:
                     server.tick()
@@ -61,7 +61,7 @@ def no_holder(options: Options, expect: support.Expectations) -> None:
         for space in lab.topology.servers.values():
             EchoServer(space, plan.ECHO_PORT)
         group = EchoClient(lab.topology.clients[1], plan.service(options.family), plan.ECHO_PORT, _EACH)
-        for command in ("open 30", "speak 30"):
+        for command in (f"open {support.PATIENCE}", f"speak {support.PATIENCE}"):
             heard = group.command(command)
             expect.that(len(heard.alive) == _EACH, f"{command}: {len(heard.alive)} of {_EACH} {heard.broken}")
         for node in lab.topology.nodes.values():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 120
+# limit: 300
 # cases: nat-4 full-nat-6
 """A path drops SYNs that carry data, so sessions begin with a plain SYN and a message of its own. Both directions pass one node
 while they begin, and only the client's afterwards: the kernel's own tracking, which has followed the handshake by then, must not
@@ -35,10 +35,10 @@ def sessions(options: Options, expect: support.Expectations) -> None:
         content = Content(lab.directory, _COUNT, 2_000_000)
         for space in lab.topology.servers.values():
             start_nginx(space, lab.directory, 400_000)
-        downloads = Downloads(content, lab.topology.clients, plan.service(options.family), 90, 30)
-        wait_for("all downloads to begin", lambda: min(downloads.octets()) > 100_000, limit=60)
+        downloads = Downloads(content, lab.topology.clients, plan.service(options.family), 150, 90)
+        wait_for("all downloads to begin", lambda: min(downloads.octets()) > 100_000, limit=150)
         lab.topology.route_via([2], "core")
-        wait_for("the end of the downloads", lambda: downloads.poll() == 0, limit=100)
+        wait_for("the end of the downloads", lambda: downloads.poll() == 0, limit=150)
         expect.that(downloads.exact() == _COUNT, f"{downloads.exact()} of {_COUNT} downloads are byte-exact")
         counters = lab.cluster.counters(lab.cluster.nodes[1])
         expect.that(counters.get("messages_sent.ns.standalone", 0) + counters.get("messages_sent.ns.separate", 0) > 0,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 120
+# limit: 300
 # cases: nat-4 full-nat-6
 """The nodes' routes to the clients carry less than the servers send. Path MTU discovery works through the translation, also when
 the tables are lost in mid-transfer and the packets that are too large are the first ones that a node sees of a session."""
@@ -34,14 +34,14 @@ def sessions(options: Options, expect: support.Expectations) -> None:
         for space in lab.topology.servers.values():
             start_nginx(space, lab.directory, 300_000)
         address = plan.service(options.family)
-        downloads = Downloads(content, lab.topology.clients, address, 90, 30)
-        wait_for("all downloads to begin", lambda: min(downloads.octets()) > 100_000, limit=60)
+        downloads = Downloads(content, lab.topology.clients, address, 150, 90)
+        wait_for("all downloads to begin", lambda: min(downloads.octets()) > 100_000, limit=150)
         narrow(lab)
         narrowed = time.time()
         lab.topology.flush_all()
-        wait_for("the downloads to go on", lambda: min(downloads.octets()) > 800_000, limit=90)
+        wait_for("the downloads to go on", lambda: min(downloads.octets()) > 800_000, limit=150)
         lab.topology.flush_all()
-        wait_for("the end of the downloads", lambda: downloads.poll() == 0, limit=100)
+        wait_for("the end of the downloads", lambda: downloads.poll() == 0, limit=150)
         expect.that(downloads.exact() == 2 * _COUNT, f"{downloads.exact()} of {2 * _COUNT} downloads are byte-exact")
         lab.capture.stop()
         sizes = [r.packet.data_length for r in lab.capture.records("edge") if r.time > narrowed and r.node and r.arriving]

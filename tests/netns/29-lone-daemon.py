@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# limit: 120
+# limit: 300
 # cases: remove-rules sysctls without-ipv6 small-buffer
 """One daemon alone in a namespace: what --remove-rules refuses, finds and puts back, and what a start refuses or warns of."""
 

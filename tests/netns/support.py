@@ -20,6 +20,9 @@ from lab.waiting import wait_for  # noqa: E402
 from scenarios.base import Lab, Options  # noqa: E402
 
 SKIPPED = 77
+# Seconds that a connection may take to open or to answer. TCP doubles its timer while packets are lost, and a machine may be slow:
+# what is waited for comes long before, or never.
+PATIENCE = 90
 
 
 class Expectations:
@@ -79,6 +82,12 @@ def queued(node: Namespace) -> int:
     """How many packets the kernel has queued to programs in this namespace since its queues were opened."""
     lines = node.read("/proc/thread-self/net/netfilter/nfnetlink_queue").splitlines()
     return sum(int(line.split()[7]) for line in lines)
+
+
+def arrived(lab: Lab) -> int:
+    """Packets that the nodes' interfaces have received."""
+    lines = [line for node in lab.topology.nodes.values() for line in node.read("/proc/thread-self/net/dev").splitlines()]
+    return sum(int(line.split(":")[1].split()[1]) for line in lines if line.strip().startswith(("toedge", "tocore")))
 
 
 def rules(node: Namespace, family: int) -> str:
