@@ -22,6 +22,8 @@ using runtime::log_warning;
 
 constexpr unsigned kQueues = 2;
 constexpr Duration kSysctlInterval = std::chrono::seconds(10);
+// A notice of a session's end is the occasion to look, and in no hurry; each one alone would wake the daemon.
+constexpr Duration kNoticeInterval = std::chrono::milliseconds(20);
 constexpr std::size_t kOctetsPerBackup = 1024;  // address space of the store, not memory
 constexpr std::size_t kLeastStore = std::size_t{1} << 30;
 
@@ -117,9 +119,11 @@ frame::Daemon::Outcome Holder::begin() {
 }
 
 void Holder::begin_watching() {
-  for (const int descriptor : {edges_.queue->descriptor(), edges_.messages->descriptor()})
-    watch(descriptor, [this] { driver_->on_readable(); });
-  for (const int descriptor : sessions_->descriptors()) watch(descriptor, [this] { driver_->on_notices(); });
+  watch(edges_.queue->descriptor(), [this] { driver_->on_packets(); });
+  watch(edges_.messages->descriptor(), [this] { driver_->on_messages(); });
+  for (const int descriptor : sessions_->descriptors())
+    watch(
+        descriptor, [this] { driver_->on_notices(); }, kNoticeInterval);
   watch(addresses_->descriptor(), [this] { driver_->on_addresses(); });
   loop().every(kSysctlInterval, [this] { check_fastopen(); });
 }

@@ -8,26 +8,13 @@ using engine::Direction;
 using engine::Output;
 using engine::OutputKind;
 
-// Bursts before timers and signals get their turn.
-constexpr int kBurstsPerWake = 32;
-
 }  // namespace
 
 HolderDriver::HolderDriver(engine::HolderEngine& engine, Edges edges, const DriverOptions& options, Clock clock)
     : engine_(engine), edges_(edges), options_(options), clock_(std::move(clock)) {}
 
-void HolderDriver::on_readable() {
-  for (int i = 0; i < kBurstsPerWake; ++i) {
-    const TimePoint now = clock_();
-    const bool packets = take_packets(now);
-    const bool messages = take_messages(now);
-    if (!packets && !messages) return;
-    ++statistics_.bursts;
-    finish(now);
-  }
-}
-
-bool HolderDriver::take_packets(TimePoint now) {
+void HolderDriver::on_packets() {
+  const TimePoint now = clock_();
   const auto burst = edges_.queue.receive();
   for (const io::QueuedPacket& packet : burst) {
     if (packet.wire_size > packet.octets.size()) {
@@ -39,13 +26,18 @@ bool HolderDriver::take_packets(TimePoint now) {
     const bool outbound = packet.id.queue != options_.queue_base;
     engine_.on_packet(now, packet.id, outbound ? Direction::outbound : Direction::inbound, packet.octets);
   }
-  return !burst.empty();
+  if (burst.empty()) return;
+  ++statistics_.bursts;
+  finish(now);
 }
 
-bool HolderDriver::take_messages(TimePoint now) {
+void HolderDriver::on_messages() {
+  const TimePoint now = clock_();
   const auto messages = edges_.messages.receive();
   for (const io::ReceivedMessage& message : messages) engine_.on_message(now, message.from, message.to, message.octets);
-  return !messages.empty();
+  if (messages.empty()) return;
+  ++statistics_.bursts;
+  finish(now);
 }
 
 void HolderDriver::on_notices() {

@@ -34,8 +34,10 @@ class HolderDriver {
   /// All references must outlive the driver.
   HolderDriver(engine::HolderEngine& engine, Edges edges, const DriverOptions& options, Clock clock);
 
-  /// Takes what waits at the queue and at the socket, burst by burst, and leaves after a bounded number of bursts.
-  void on_readable();
+  /// The queue is readable: takes one burst. What is left makes it readable again, after the others have had their turn.
+  void on_packets();
+  /// The message socket is readable: likewise.
+  void on_messages();
   /// Sessions of the host ended.
   void on_notices();
   /// The host's addresses may have changed.
@@ -54,8 +56,6 @@ class HolderDriver {
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
 
  private:
-  bool take_packets(TimePoint now);
-  bool take_messages(TimePoint now);
   void stage_verdict(const engine::Output& output, Octets replacement);
 
   engine::HolderEngine& engine_;

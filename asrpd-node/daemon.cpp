@@ -165,8 +165,8 @@ void Node::sweep_orphans(const std::vector<engine::Service>& before) {
 }
 
 void Node::begin_watching() {
-  for (const int descriptor : {edges_.queue->descriptor(), edges_.messages->descriptor()})
-    watch(descriptor, [this] { driver_->on_readable(); });
+  watch(edges_.queue->descriptor(), [this] { driver_->on_packets(); });
+  watch(edges_.messages->descriptor(), [this] { driver_->on_messages(); });
   loop().every(config_.recovery.unprotected_interval, [this] { sweep_marked(); });
   loop().every(kFillInterval, [this] { driver_->check_table_fill(); });
   sweep_untranslated();

@@ -11,9 +11,6 @@ namespace {
 using engine::Output;
 using engine::OutputKind;
 
-// Bursts before timers and signals get their turn.
-constexpr int kBurstsPerWake = 32;
-
 // The table counts as nearly full above 15/16 of its size, and no longer so below 7/8.
 constexpr std::uint64_t kFullNumerator = 15;
 constexpr std::uint64_t kEasedNumerator = 14;
@@ -24,18 +21,8 @@ constexpr std::uint64_t kDenominator = 16;
 NodeDriver::NodeDriver(engine::NodeEngine& engine, Edges edges, const DriverOptions& options, Clock clock)
     : engine_(engine), edges_(edges), options_(options), clock_(std::move(clock)) {}
 
-void NodeDriver::on_readable() {
-  for (int i = 0; i < kBurstsPerWake; ++i) {
-    const TimePoint now = clock_();
-    const bool packets = take_packets(now);
-    const bool messages = take_messages(now);
-    if (!packets && !messages) return;
-    ++statistics_.bursts;
-    finish(now);
-  }
-}
-
-bool NodeDriver::take_packets(TimePoint now) {
+void NodeDriver::on_packets() {
+  const TimePoint now = clock_();
   const auto burst = edges_.queue.receive();
   for (const io::QueuedPacket& packet : burst) {
     if (packet.wire_size > packet.octets.size()) {
@@ -47,15 +34,20 @@ bool NodeDriver::take_packets(TimePoint now) {
     const auto tap = static_cast<engine::Tap>(packet.id.queue - options_.queue_base);
     engine_.on_packet(now, packet.id, tap, packet.octets);
   }
-  return !burst.empty();
+  if (burst.empty()) return;
+  ++statistics_.bursts;
+  finish(now);
 }
 
-bool NodeDriver::take_messages(TimePoint now) {
+void NodeDriver::on_messages() {
+  const TimePoint now = clock_();
   const auto messages = edges_.messages.receive();
   for (const io::ReceivedMessage& message : messages) engine_.on_message(now, message.from, message.to.address, message.octets);
   const auto unreachable = edges_.messages.unreachable_peers();
   for (const engine::Unreachable& error : unreachable) engine_.on_port_unreachable(now, error);
-  return !messages.empty() || !unreachable.empty();
+  if (messages.empty() && unreachable.empty()) return;
+  ++statistics_.bursts;
+  finish(now);
 }
 
 void NodeDriver::on_timer() {

@@ -34,9 +34,10 @@ class NodeDriver {
   /// All references must outlive the driver.
   NodeDriver(engine::NodeEngine& engine, Edges edges, const DriverOptions& options, Clock clock);
 
-  /// Takes what waits at the queue and at the socket, burst by burst, and leaves after a bounded number of bursts: what is left
-  /// calls again.
-  void on_readable();
+  /// The queue is readable: takes one burst. What is left makes it readable again, after the others have had their turn.
+  void on_packets();
+  /// The message socket is readable: likewise.
+  void on_messages();
   /// What the engine's timer is for.
   void on_timer();
   // What a sweep through the kernel's table has found. Each entry is looked at again: the table has gone on meanwhile.
@@ -62,8 +63,6 @@ class NodeDriver {
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
 
  private:
-  bool take_packets(TimePoint now);
-  bool take_messages(TimePoint now);
   /// The mark for a verdict: what the packet came with, and the engine's bit; 0 leaves it as it is.
   [[nodiscard]] std::uint32_t verdict_mark(const engine::Output& output) const;
 

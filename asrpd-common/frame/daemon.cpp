@@ -69,12 +69,13 @@ void Daemon::run() {
   loop_.run();
 }
 
-void Daemon::watch(int descriptor, std::function<void()> input) {
+void Daemon::watch(int descriptor, std::function<void()> input, Duration pause) {
   watched_.push_back(descriptor);
-  loop_.watch(descriptor, [this, input = std::move(input)] {
+  const auto then_arm = [this, input = std::move(input)] {
     input();
     arm_timer();
-  });
+  };
+  loop_.watch(descriptor, then_arm, pause);
 }
 
 void Daemon::unwatch() {

@@ -95,7 +95,7 @@ class Daemon {
   [[nodiscard]] runtime::RuleKeeper& rule_keeper() { return *rules_; }
   [[nodiscard]] bool is_reloading() const { return reloading_; }
   /// Calls `input` whenever the descriptor is readable, and sets the engine's timer after it.
-  void watch(int descriptor, std::function<void()> input);
+  void watch(int descriptor, std::function<void()> input, Duration pause = Duration::zero());
   /// Ends all watches: for the destructor of the class that owns the descriptors.
   void unwatch();
   /// After every input that may change when the engine wants to be called.

@@ -70,6 +70,11 @@ class NfQueue final : public PacketQueue {
         send_area_(kSendSize) {
     packets_.reserve(burst);
     staged_.reserve(burst);
+    for (std::size_t i = 0; i < burst; ++i) {
+      pieces_[i] = {receive_area_.get() + i * kMessageSize, kMessageSize};
+      headers_[i].msg_hdr.msg_iov = &pieces_[i];
+      headers_[i].msg_hdr.msg_iovlen = 1;
+    }
   }
 
   Result<Done, IoError> bind(std::uint16_t number, const NfQueueOptions& options);
@@ -167,12 +172,6 @@ std::span<const QueuedPacket> NfQueue::receive() {
   parsing_ = std::exchange(early_, {});
   for (const Buffer& datagram : parsing_) parse(datagram);
   while (packets_.empty()) {
-    for (std::size_t i = 0; i < headers_.size(); ++i) {
-      pieces_[i] = {receive_area_.get() + i * kMessageSize, kMessageSize};
-      headers_[i] = {};
-      headers_[i].msg_hdr.msg_iov = &pieces_[i];
-      headers_[i].msg_hdr.msg_iovlen = 1;
-    }
     const int got =
         ::recvmmsg(socket_.descriptor(), headers_.data(), static_cast<unsigned>(headers_.size()), MSG_DONTWAIT, nullptr);
     if (got < 0) {

@@ -76,8 +76,7 @@ LogLevel event_level(const engine::Event& event) {
 }
 
 void EventLog::on_event(const engine::Event& event) {
-  const LogLevel level = event_level(event);
-  if (level >= log_level()) log(level, engine::to_string(event.kind), event_text(event));
+  log_lazily(event_level(event), engine::to_string(event.kind), [&event] { return event_text(event); });
   if (line_sink_) line_sink_(event_json(event, wall_clock_seconds()));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// One thread, one loop: descriptors, signals, timers. Boost.Asio is confined to the .cpp.
+// One thread, one loop: descriptors, signals, timers. One system call for each turn, which waits for all of them.
 #pragma once
 
 #include <functional>
@@ -20,8 +20,9 @@ class EventLoop {
   EventLoop& operator=(const EventLoop&) = delete;
 
   /// Calls back whenever `descriptor` is readable; what is left unread calls again. The descriptor stays its owner's and must
-  /// be unwatched before it is closed.
-  void watch(int descriptor, Callback on_readable);
+  /// be unwatched before it is closed. With `pause` the next call comes no sooner than that after the one before: for what
+  /// comes in great numbers and is in no hurry.
+  void watch(int descriptor, Callback on_readable, Duration pause = Duration::zero());
   /// Calls back once, when a watched descriptor is writable.
   void once_writable(int descriptor, Callback on_writable);
   void unwatch(int descriptor);
@@ -31,13 +32,15 @@ class EventLoop {
   /// Calls back each `interval` until the loop ends.
   void every(Duration interval, Callback on_time);
 
-  /// Calls back for each of the signals. Call once.
+  /// Calls back for each of the signals, which are blocked in this thread from now on and in those that it starts. Call once.
   void on_signals(std::initializer_list<int> signals, std::function<void(int)> on_signal);
 
   /// Calls back in the loop's thread, soon. The only member that other threads may use.
   void post(Callback callback);
 
-  /// Runs until stop().
+  /// Runs until stop(). Gives the thread the scheduling policy SCHED_BATCH, unless it has been given another one than the
+  /// usual: it does not interrupt who runs, so that on a busy processor packets gather and are worked on in bursts; on an idle
+  /// one nothing changes.
   void run();
   void stop();
 

@@ -110,20 +110,24 @@ std::optional<std::string> configure_log(const LogOptions& options) {
 
 LogLevel log_level() { return state().options.level; }
 
-void log(LogLevel level, std::string_view kind, std::string_view text) {
+void log_lazily(LogLevel level, std::string_view kind, const std::function<std::string()>& text) {
   State& s = state();
   if (level < s.options.level) return;
   const std::lock_guard lock(s.mutex);
   // A reload is the operator's doing: each has its answer, however many there are.
   if (level == LogLevel::error || kind == "reload") {
-    write(level, kind, std::string(text));
+    write(level, kind, text());
     return;
   }
   const LogLimiter::Decision decision = s.limiter.ask(kind, monotonic_now());
   if (!decision.pass) return;
-  std::string line(text);
+  std::string line = text();
   if (decision.left_out > 0) line += " (" + std::to_string(decision.left_out) + " lines of this kind left out before)";
   write(level, kind, line);
+}
+
+void log(LogLevel level, std::string_view kind, std::string_view text) {
+  log_lazily(level, kind, [text] { return std::string(text); });
 }
 
 std::string json_quoted(std::string_view text) {

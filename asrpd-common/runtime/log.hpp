@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -54,6 +55,8 @@ LogLevel log_level();
 /// One line; from any thread. `kind` is a short constant ("rules", "reload"): the field by which lines are limited and found.
 /// Errors, and what became of a reload, are never left out.
 void log(LogLevel level, std::string_view kind, std::string_view text);
+/// The same; `text` is asked only for a line that is written. For what comes in great numbers.
+void log_lazily(LogLevel level, std::string_view kind, const std::function<std::string()>& text);
 inline void log_debug(std::string_view kind, std::string_view text) { log(LogLevel::debug, kind, text); }
 inline void log_info(std::string_view kind, std::string_view text) { log(LogLevel::info, kind, text); }
 inline void log_warning(std::string_view kind, std::string_view text) { log(LogLevel::warning, kind, text); }

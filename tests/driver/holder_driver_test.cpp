@@ -67,7 +67,7 @@ struct Bench {
 TEST_CASE("an inbound SYN is stored, stripped, and marked as looked at") {
   Bench b;
   b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto verdicts = b.queue.take_verdicts();
   REQUIRE(verdicts.size() == 1);
   CHECK(verdicts[0].verdict == io::Verdict::accept);
@@ -80,7 +80,7 @@ TEST_CASE("an inbound SYN is stored, stripped, and marked as looked at") {
 TEST_CASE("an inbound packet with a foreign option passes as it is, marked, so that the rule for a dead daemon spares it") {
   Bench b;
   b.queue.deliver(kInbound, tcp(kSession.server_side).options("fd04ffff").data(10).build(), 0x1);
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto verdicts = b.queue.take_verdicts();
   REQUIRE(verdicts.size() == 1);
   CHECK(verdicts[0].verdict == io::Verdict::accept);
@@ -91,17 +91,17 @@ TEST_CASE("an inbound packet with a foreign option passes as it is, marked, so t
 TEST_CASE("the first response gets its PS; a UDP flow is then off the queue, a SYN/ACK is not marked") {
   Bench b;
   b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
-  b.driver.on_readable();
+  b.driver.on_packets();
   b.queue.take_verdicts();
   b.queue.deliver(kOutbound, tcp(kSession.server_side.reversed()).syn_ack().build());
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto answers = b.queue.take_verdicts();
   REQUIRE(answers.size() == 1);
   CHECK(!answers[0].replacement.empty());
   CHECK(answers[0].mark == 0);
 
   b.queue.deliver(kOutbound, udp("10.0.0.1:53", "203.0.113.5:4000").payload("x").build(), 0x2);
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto datagrams = b.queue.take_verdicts();
   REQUIRE(datagrams.size() == 1);
   CHECK(datagrams[0].mark == (kDoneMark | 0x2));
@@ -110,7 +110,7 @@ TEST_CASE("the first response gets its PS; a UDP flow is then off the queue, a S
 TEST_CASE("a QS is answered through the raw sender, with the daemon's mark") {
   Bench b;
   b.messages.deliver(endpoint("192.0.2.10:40000"), endpoint("10.0.0.1:51200"), qs(kSession.client_side).cookie(9).build());
-  b.driver.on_readable();
+  b.driver.on_messages();
   const auto sent = b.sender.take_sent();
   REQUIRE(sent.size() == 1);
   CHECK(sent[0].mark == kOwnMark);
@@ -123,7 +123,7 @@ TEST_CASE("a cut packet is let through as it is: the holder must not cost the ho
   Bench b;
   Buffer part = b.with_ns(kSession.server_side);
   b.queue.deliver(kInbound, part, 0, part.size() + 1);
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto verdicts = b.queue.take_verdicts();
   REQUIRE(verdicts.size() == 1);
   CHECK(verdicts[0].verdict == io::Verdict::accept);
@@ -134,7 +134,7 @@ TEST_CASE("a cut packet is let through as it is: the holder must not cost the ho
 TEST_CASE("a notice of a session's end leads to a look-up, and without a socket to the release") {
   Bench b;
   b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
-  b.driver.on_readable();
+  b.driver.on_packets();
   b.sessions.known.known[kSession.server_side] = engine::LocalState::live;
   b.now += seconds(2);
   b.driver.on_timer();
@@ -153,7 +153,7 @@ TEST_CASE("a notice of a session's end leads to a look-up, and without a socket 
 TEST_CASE("lost notices make the engine look at every backup") {
   Bench b;
   b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
-  b.driver.on_readable();
+  b.driver.on_packets();
   b.sessions.known.known[kSession.server_side] = engine::LocalState::live;
   b.now += seconds(2);
   b.driver.on_timer();

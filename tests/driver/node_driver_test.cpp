@@ -51,7 +51,7 @@ TEST_CASE("a SYN is let go on with its NS, marked as admitted, after its session
   Bench b;
   b.sender.take_sent();  // the first probes
   const auto id = b.queue.deliver(kFirst, tcp(kClient).syn().build());
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto verdicts = b.queue.take_verdicts();
   REQUIRE(verdicts.size() == 1);
   CHECK(verdicts[0].id == id);
@@ -65,7 +65,7 @@ TEST_CASE("a SYN is let go on with its NS, marked as admitted, after its session
 TEST_CASE("a mark that a packet came with stays") {
   Bench b;
   b.queue.deliver(kFirst, tcp(kClient).syn().build(), 0x5);
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto verdicts = b.queue.take_verdicts();
   REQUIRE(verdicts.size() == 1);
   CHECK(verdicts[0].mark == (kAdmitted | 0x5));
@@ -80,7 +80,7 @@ TEST_CASE("a burst is one round: all sent packets before all verdicts, one table
     b.queue.deliver(kFirst, tcp("203.0.113.5:" + port, "198.51.100.1:80").syn().build());
     b.queue.deliver(kStray, tcp("203.0.113.6:" + port, "198.51.100.1:80").push().data(10).build());  // each asks two servers
   }
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto sent = b.sender.take_sent();
   const auto verdicts = b.queue.take_verdicts();
   CHECK(verdicts.size() == 20);
@@ -100,7 +100,7 @@ TEST_CASE("a recovery: the original is dropped, QS goes out, RS comes in, the he
   Bench b;
   b.sender.take_sent();
   const auto id = b.queue.deliver(kStray, tcp(kClient).push().data(100).build());
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto verdicts = b.queue.take_verdicts();
   REQUIRE(verdicts.size() == 1);
   CHECK(verdicts[0].id == id);
@@ -116,7 +116,7 @@ TEST_CASE("a recovery: the original is dropped, QS goes out, RS comes in, the he
   b.messages.deliver({server.address, asked->tuple().src.port}, {asked->tuple().src.address, kDefaultPort},
                      rs(session).cookie(query.cookie.value).build());
   b.now += milliseconds(1);
-  b.driver.on_readable();
+  b.driver.on_messages();
   if (b.sender.take_sent().empty()) {  // the other candidate may stand before this one in the list
     b.now += milliseconds(200);
     b.driver.on_timer();
@@ -129,7 +129,7 @@ TEST_CASE("a packet that the kernel gave in part is dropped and never sent back"
   Bench b;
   Buffer part = tcp(kClient).syn().build();
   b.queue.deliver(kFirst, part, 0, part.size() + 1000);
-  b.driver.on_readable();
+  b.driver.on_packets();
   const auto verdicts = b.queue.take_verdicts();
   REQUIRE(verdicts.size() == 1);
   CHECK(verdicts[0].verdict == io::Verdict::drop);
@@ -153,7 +153,7 @@ TEST_CASE("each packet gets exactly one verdict, whatever it is") {
       b.queue.deliver(queue, std::move(packet));
       ++delivered;
     }
-    b.driver.on_readable();
+    b.driver.on_packets();
     b.now += milliseconds(7);
     b.driver.on_timer();
   }
@@ -243,7 +243,7 @@ TEST_CASE("a nearly full table refuses unproven sessions until it has eased (dec
   Bench b;
   const auto created = [&](int port) {
     b.queue.deliver(kFirst, tcp("203.0.113.7:" + std::to_string(port), "198.51.100.1:80").syn().build());
-    b.driver.on_readable();
+    b.driver.on_packets();
     b.queue.take_verdicts();
     return b.conntrack.table.entry(tcp_tuple("203.0.113.7:" + std::to_string(port), "198.51.100.1:80")) != nullptr;
   };

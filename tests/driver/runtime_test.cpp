@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <doctest/doctest.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -124,6 +126,134 @@ TEST_CASE("random: numbers differ, whatever the sizes asked for") {
   random.fill(large);
   CHECK(large != Buffer(4000));
   for (int i = 0; i < 1000; ++i) random.u32();
+}
+
+TEST_CASE("log: the text of a line that is left out is never made") {
+  configure_log({LogLevel::warning, LogFormat::text, "/dev/null"});
+  unsigned made = 0;
+  const auto text = [&made] {
+    ++made;
+    return std::string("text");
+  };
+  for (unsigned i = 0; i < 3 * LogLimiter::kBurst; ++i) log_lazily(LogLevel::warning, "lazy", text);
+  CHECK(made == LogLimiter::kBurst);
+  log_lazily(LogLevel::info, "lazy at another level", text);
+  CHECK(made == LogLimiter::kBurst);
+  log_lazily(LogLevel::error, "lazy", text);
+  CHECK(made == LogLimiter::kBurst + 1);
+  configure_log({});
+}
+
+namespace {
+
+struct Pipe {
+  Pipe() { REQUIRE(pipe2(ends, O_NONBLOCK | O_CLOEXEC) == 0); }
+  ~Pipe() {
+    close(ends[0]);
+    close(ends[1]);
+  }
+  Pipe(const Pipe&) = delete;
+  Pipe& operator=(const Pipe&) = delete;
+  void put(std::string_view text) const { REQUIRE(write(ends[1], text.data(), text.size()) == ssize_t(text.size())); }
+  bool take() const {
+    char c;
+    return read(ends[0], &c, 1) == 1;
+  }
+  int ends[2];
+};
+
+}  // namespace
+
+TEST_CASE("loop: a watch with a pause gathers what comes meanwhile, and loses nothing") {
+  EventLoop loop;
+  const Pipe pipe;
+  constexpr auto kPause = milliseconds(20);
+  std::vector<TimePoint> calls;
+  std::size_t taken = 0;
+  loop.watch(
+      pipe.ends[0],
+      [&] {
+        calls.push_back(monotonic_now());
+        while (pipe.take()) ++taken;
+        if (calls.size() < 3) pipe.put("x");  // readable again at once
+        if (calls.size() == 3) loop.stop();
+      },
+      kPause);
+  pipe.put("abc");
+  loop.run();
+  CHECK(taken == 5);
+  REQUIRE(calls.size() == 3);
+  CHECK(calls[1] - calls[0] >= kPause);
+  CHECK(calls[2] - calls[1] >= kPause);
+}
+
+TEST_CASE("loop: who was unwatched in the same turn is not called, nor the descriptor's next owner for it") {
+  EventLoop loop;
+  const Pipe one, other;
+  int calls = 0;
+  int new_calls = 0;
+  const auto end_all = [&] {  // both are readable: the first to be called ends the other
+    ++calls;
+    for (const Pipe* each : {&one, &other}) {
+      while (each->take()) continue;
+      loop.unwatch(each->ends[0]);
+      loop.watch(each->ends[0], [&] { ++new_calls; });
+    }
+    loop.set_timer(monotonic_now() + milliseconds(1), [&] { loop.stop(); });
+  };
+  loop.watch(one.ends[0], end_all);
+  loop.watch(other.ends[0], end_all);
+  one.put("x");
+  other.put("x");
+  loop.run();
+  CHECK(calls == 1);
+  CHECK(new_calls == 0);
+}
+
+TEST_CASE("loop: once_writable calls once, and reading goes on") {
+  EventLoop loop;
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) == 0);
+  int writable = 0;
+  int readable = 0;
+  loop.watch(ends[0], [&] {
+    char c;
+    if (read(ends[0], &c, 1) == 1) ++readable;
+    loop.stop();
+  });
+  loop.once_writable(ends[0], [&] {
+    ++writable;
+    loop.set_timer(monotonic_now() + milliseconds(2), [&] { REQUIRE(write(ends[1], "x", 1) == 1); });
+  });
+  loop.run();
+  CHECK(writable == 1);
+  CHECK(readable == 1);
+  loop.unwatch(ends[0]);
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST_CASE("loop: signals come as calls, periods repeat, and the thread does not interrupt others") {
+  int policy = -1;
+  std::vector<int> signals;
+  std::thread([&] {  // a thread of its own: the loop changes its signal mask and its policy
+    EventLoop loop;
+    int periods = 0;
+    loop.on_signals({SIGUSR1, SIGUSR2}, [&](int number) {
+      signals.push_back(number);
+      if (signals.size() == 2) loop.stop();
+    });
+    loop.every(milliseconds(1), [&] {
+      ++periods;
+      if (periods == 2) pthread_kill(pthread_self(), SIGUSR1);
+      if (periods == 3) pthread_kill(pthread_self(), SIGUSR2);
+    });
+    loop.run();
+    policy = sched_getscheduler(0);
+  })
+      .join();
+  CHECK(signals == std::vector<int>{SIGUSR1, SIGUSR2});
+  CHECK(policy == SCHED_BATCH);
 }
 
 TEST_CASE("loop: readable descriptors, timers, posts from other threads") {

@@ -24,6 +24,14 @@ std::size_t choice_after(const ServiceState& service, const TuplePair& session) 
   return 0;
 }
 
+// Copies of first packets end in groups: each at its own instant would be a wake-up for each new session.
+constexpr Duration kAttemptTick = std::chrono::milliseconds(10);
+
+TimePoint next_tick(TimePoint at) {
+  const Duration beyond = at.time_since_epoch() % kAttemptTick;
+  return beyond == Duration::zero() ? at : at + (kAttemptTick - beyond);
+}
+
 }  // namespace
 
 std::uint32_t NodeEngine::Impl::find_attempt(const Tuple& client_side) const {
@@ -62,7 +70,7 @@ bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool 
   attempt.apart = install.plan == NsPlan::standalone;
   attempt.held = held;
   const NodeTiming& timing = config_->options().timing;
-  attempt.due = now + (held ? timing.ns_interval * (timing.ns_tries + 1) : timing.attempt_copy);
+  attempt.due = next_tick(now + (held ? timing.ns_interval * (timing.ns_tries + 1) : timing.attempt_copy));
   attempt_index_.insert(hash(client), slot);
   timers_.add({attempt.due, slot, attempts_.generation(slot), static_cast<std::uint8_t>(TimerKind::attempt)});
   return true;
