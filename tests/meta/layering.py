@@ -21,7 +21,6 @@ STANDARD = re.compile(r"<[a-z_0-9]+>$")
 IO_EXTRA = {
     "asrp/engine/flow_table.hpp",
     "asrp/engine/holder_engine.hpp",
-    "asrp/engine/node_engine.hpp",
     "asrp/engine/output.hpp",
     "asrp/engine/unreachable.hpp",
     "asrp/session/record_store.hpp",
