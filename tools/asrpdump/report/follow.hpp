@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Follows the sessions of a capture: which packet belongs to which, which is one more sighting of the same packet, which answer
+// belongs to which query, how long the node held a packet. --sessions, --stats, --check and --ladder listen to it.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "packet.hpp"
+#include "report/follow_seen.hpp"
+#include "report/follow_session.hpp"
+
+namespace asrp::dump {
+
+struct FollowOptions {
+  std::size_t max_sessions = 65536;  // remembered at the same time; about 1 KiB each
+  std::chrono::seconds idle{900};    // without a packet: the session leaves
+  std::chrono::seconds ended{75};    // the same for one whose end was seen
+};
+
+/// Which side of the node a packet was seen on.
+enum class Side : std::uint8_t { none, client, server };
+
+/// How well an answer fits a query.
+enum class Fit : std::uint8_t {
+  none,    // no query is known that it could answer
+  header,  // its ports and addresses do, its cookie doesn't
+  cookie,  // its cookie and tuple do, ports or addresses don't
+  whole,
+};
+
+/// A packet of a session, or a message of none.
+struct Heard {
+  Seen seen;
+  const Packet* packet = nullptr;          // null: it was seen before its session was known
+  const wire::Message* message = nullptr;  // valid messages only
+  packet::Carriage carriage = packet::Carriage::standalone;
+  Session* session = nullptr;
+  Side side = Side::none;         // none: standalone
+  bool to_server = false;         // direction of a packet of the flow
+  bool copy = false;              // seen before at another point
+  bool first = false;             // it makes the session known
+  bool probe = false;             // QS and RX for an all-zero tuple: is the holder there?
+  bool remapped = false;          // NS that gives a refused session another server-side tuple
+  Asked* asked = nullptr;         // QS, RS, RX: the query
+  Fit fit = Fit::none;            // RS, RX
+  bool again = false;             // RS, RX: the query was answered before; QS: repeated
+  std::optional<Before> came;     // the same packet as it was seen in front of the node
+  std::optional<Before> altered;  // nearly the same one: sequence or acknowledgment number differ
+  bool certainly = false;         // that `altered` is the same packet
+
+  [[nodiscard]] bool is(wire::MsgType type) const { return message != nullptr && message->type == type; }
+  /// A packet of the flow; also with a message in it, unless it is a separate packet.
+  [[nodiscard]] bool is_flow() const {
+    return message == nullptr || carriage == packet::Carriage::inline_tcp || carriage == packet::Carriage::inline_udp;
+  }
+};
+
+class FollowListener {
+ public:
+  FollowListener() = default;
+  FollowListener(const FollowListener&) = delete;
+  FollowListener& operator=(const FollowListener&) = delete;
+  virtual ~FollowListener() = default;
+
+  /// Each packet of a known session, and each valid message. `heard` is valid during the call.
+  virtual void on_heard(const Heard& heard) = 0;
+  /// The session was idle, its tuple is used anew, there is no more room, or the capture ended.
+  virtual void on_gone(Session& session) = 0;
+  /// A probe (a query for no session) that leaves; `session` of queries see on_gone().
+  virtual void on_probe_gone(const Asked&) {}
+};
+
+class Follower {
+ public:
+  Follower(const FollowOptions& options, FollowListener& listener);
+
+  void on_packet(const Packet& packet);
+  /// All sessions leave, oldest first.
+  void finish();
+
+  /// Sessions that had to leave before they were idle, because there were max_sessions.
+  [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
+  [[nodiscard]] std::size_t live() const { return live_; }
+  /// Time of the latest packet.
+  [[nodiscard]] std::int64_t now() const { return now_; }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Tuple& tuple) const { return flow_hash(tuple); }
+  };
+  using Slot = std::uint32_t;
+  static constexpr Slot kNone = 0xffffffff;
+  struct List {
+    Slot oldest = kNone;
+    Slot newest = kNone;
+  };
+
+  // Sessions (follow.cpp).
+  Session* find(const Tuple& tuple);
+  Session& create(const TuplePair& tuples, bool paired, const Heard& heard);
+  void name(Slot slot, const Tuple& tuple);
+  void unname(Slot slot, const Tuple& tuple);
+  void pair_up(Session& session, const TuplePair& tuples);
+  void touch(Session& session, const Moment& at);
+  void leave(Slot slot);
+  void expire();
+  void link(Slot slot);
+  void unlink(Slot slot);
+  List& list_of(const Session& session) { return session.ended ? ended_ : open_; }
+
+  // Packets of flows (follow_flow.cpp).
+  void flow(Heard& heard);
+  void place(Heard& heard) const;
+  void pass(Heard& heard);
+  void catch_up(Session& session);
+  void hear(Heard& heard);
+
+  // Messages (follow_message.cpp).
+  void message(Heard& heard);
+  Session& new_session(Heard& heard);
+  Session& with_pair(Heard& heard);
+  void refuse(Session& session, const wire::Message& message);
+  void query(Heard& heard);
+  void answer(Heard& heard);
+  Asked* asked_by(const Heard& heard, Session*& session, Fit& fit);
+  void restore(Heard& heard);
+
+  /// A query in the order of the capture, to find the one that an answer belongs to.
+  struct Query {
+    Cookie cookie;
+    Slot slot = kNone;  // kNone: a probe
+    std::uint64_t id = 0;
+    Tuple header;
+  };
+  static constexpr std::size_t kQueries = 8192;
+  Asked* asked_of(const Query& query);
+
+  FollowOptions options_;
+  FollowListener& listener_;
+  std::deque<std::optional<Session>> slots_;
+  std::vector<Slot> free_;
+  std::unordered_map<Tuple, Slot, Hash> by_tuple_;  // normalised tuples
+  List open_;
+  List ended_;
+  std::size_t live_ = 0;
+  std::uint64_t next_id_ = 1;
+  std::uint64_t forgotten_ = 0;
+  std::int64_t now_ = 0;
+  Copies copies_;
+  Recent recent_;
+  std::deque<Asked> probes_;
+  std::deque<Query> queries_;
+  std::vector<Seen> early_;
+};
+
+/// True for a SYN that isn't the one the session began with, nor that one as a node altered it: the ports are used anew.
+bool begins_anew(const Session& session, const Seen& seen);
+
+}  // namespace asrp::dump

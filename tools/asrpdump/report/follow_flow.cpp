@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Follower: packets of the sessions' flows, on both sides of the node.
+#include <algorithm>
+
+#include "report/follow.hpp"
+
+namespace asrp::dump {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kEarly = 2 * kSecond;  // how long before its session is known a packet can have come
+
+bool is_syn(const Seen& seen) { return (seen.tcp_flags & (packet::kTcpSyn | packet::kTcpAck)) == packet::kTcpSyn; }
+
+bool same_data(const Before& before, const Seen& seen) {
+  const bool comparable = before.digest != 0 && seen.digest != 0;
+  return before.data == seen.data && before.tcp_flags == seen.tcp_flags && (!comparable || before.digest == seen.digest);
+}
+
+bool same_packet(const Before& before, const Seen& seen) {
+  return same_data(before, seen) && before.seq == seen.seq && before.ack == seen.ack;
+}
+
+}  // namespace
+
+bool begins_anew(const Session& session, const Seen& seen) {
+  if (!is_syn(seen) || !session.isn || *session.isn == seen.seq) return false;
+  if (seen.tuple == session.tuples.client_side) return true;
+  if (seen.tuple != session.tuples.server_side || !session.waiting) return seen.tuple == session.tuples.server_side;
+  for (const Before& before : (*session.waiting)[0].packets) {
+    if (before.waits && (before.tcp_flags & packet::kTcpSyn) != 0) return false;
+  }
+  return true;
+}
+
+void Follower::flow(Heard& heard) {
+  Session* session = find(heard.seen.tuple);
+  if (session != nullptr && session->paired && begins_anew(*session, heard.seen)) {
+    leave(session->slot);
+    session = nullptr;
+  }
+  if (session == nullptr || !session->paired) {
+    recent_.add(heard.seen);
+    return;
+  }
+  heard.session = session;
+  heard.copy = copies_.is_copy(heard.seen);
+  hear(heard);
+}
+
+void Follower::place(Heard& heard) const {
+  const TuplePair& tuples = heard.session->tuples;
+  const Tuple& tuple = heard.seen.tuple;
+  if (tuple == tuples.client_side || tuple == tuples.client_side.reversed()) {
+    heard.side = Side::client;
+    heard.to_server = tuple == tuples.client_side;
+  } else if (tuple == tuples.server_side || tuple == tuples.server_side.reversed()) {
+    heard.side = Side::server;
+    heard.to_server = tuple == tuples.server_side;
+  }
+}
+
+// A packet in front of the node waits for its other sighting; one behind the node looks for the earlier one.
+void Follower::pass(Heard& heard) {
+  Session& session = *heard.session;
+  if (session.tuples.client_side == session.tuples.server_side || heard.side == Side::none) return;
+  const Seen& seen = heard.seen;
+  const bool in_front = (heard.side == Side::client) == heard.to_server;
+  if (!session.waiting) session.waiting = std::make_unique<std::array<Waiting, 2>>();
+  Waiting& waiting = (*session.waiting)[heard.to_server ? 0 : 1];
+  if (in_front) {
+    waiting.packets[waiting.next] = {seen.at, seen.digest, seen.seq, seen.ack, seen.data, seen.ip_id, seen.tcp_flags, true};
+    waiting.next = (waiting.next + 1) % Waiting::kKept;
+    return;
+  }
+  for (std::size_t i = 0; i < Waiting::kKept; ++i) {  // the oldest first: what was sent first comes out first
+    Before& before = waiting.packets[(waiting.next + i) % Waiting::kKept];
+    if (!before.waits || !same_packet(before, seen)) continue;
+    before.waits = false;
+    heard.came = before;
+    session.longest_held = std::max(session.longest_held, seen.at.time - before.at.time);
+    return;
+  }
+  for (Before& before : waiting.packets) {
+    if (!before.waits || !seen.is_tcp() || !same_data(before, seen) || seen.at.time - before.at.time > kSecond) continue;
+    const bool same_id = before.ip_id != 0 && before.ip_id == seen.ip_id;
+    const bool syn = (seen.tcp_flags & packet::kTcpSyn) != 0;
+    const bool one_kept = before.digest != 0 && seen.data >= 16 && (before.seq == seen.seq) != (before.ack == seen.ack);
+    if (!same_id && !syn && !one_kept) continue;
+    before.waits = false;
+    heard.altered = before;
+    heard.certainly = same_id || syn;
+    return;
+  }
+}
+
+void Follower::hear(Heard& heard) {
+  Session& session = *heard.session;
+  place(heard);
+  const Seen& seen = heard.seen;
+  if (heard.is_flow() && heard.side != Side::none && !heard.copy) {
+    ++session.packets;
+    pass(heard);
+    if (is_syn(seen) && heard.to_server && !session.isn) session.isn = seen.seq;
+    if ((seen.tcp_flags & packet::kTcpFin) != 0) session.fins |= heard.to_server ? 1 : 2;
+    if (((seen.tcp_flags & packet::kTcpRst) != 0 || session.fins == 3) && !session.ended) {
+      unlink(session.slot);
+      session.ended = true;
+      link(session.slot);
+    }
+  }
+  if (heard.packet != nullptr) touch(session, seen.at);
+  listener_.on_heard(heard);
+}
+
+void Follower::catch_up(Session& session) {
+  early_.clear();
+  recent_.take(session.tuples.client_side, now_ - kEarly, early_);
+  if (session.tuples.server_side != session.tuples.client_side) {
+    recent_.take(session.tuples.server_side, now_ - kEarly, early_);
+    std::stable_sort(early_.begin(), early_.end(), [](const Seen& a, const Seen& b) { return a.at.number < b.at.number; });
+  }
+  // The latest SYN begins what the message tells of; what came before it belongs to an older connection of the same ports.
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < early_.size(); ++i) {
+    const bool other = is_syn(early_[i]) && (begin == i || !is_syn(early_[begin]) || early_[i].seq != early_[begin].seq);
+    if (other && early_[i].tuple == session.tuples.client_side) begin = i;
+  }
+  for (std::size_t i = begin; i < early_.size(); ++i) {
+    Heard heard;
+    heard.seen = early_[i];
+    heard.session = &session;
+    heard.copy = copies_.is_copy(heard.seen);
+    if (heard.seen.at.time < session.first.time) session.first = heard.seen.at;
+    hear(heard);
+  }
+}
+
+}  // namespace asrp::dump

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Follower: messages, and which session and query they belong to.
+#include <algorithm>
+
+#include "report/follow.hpp"
+
+namespace asrp::dump {
+namespace {
+
+using wire::MsgType;
+
+constexpr std::size_t kMaxProbes = 1024;  // of the latest, to find what their RX answer
+
+bool is_zero(const Tuple& tuple) {
+  return tuple.src.address.is_unspecified() && tuple.dst.address.is_unspecified() && tuple.src.port == 0 && tuple.dst.port == 0;
+}
+
+bool same_flow(const Tuple& one, const Tuple& other) { return one == other || one == other.reversed(); }
+
+/// The header that an RS or RX must have: the query's with its addresses swapped.
+Tuple answer_header(const Tuple& query) {
+  return {{query.dst.address, query.src.port}, {query.src.address, query.dst.port}, query.protocol};
+}
+
+bool names(const wire::Message& answer, const Tuple& tuple) {
+  return same_flow(answer.st1, tuple) || (answer.type == MsgType::RS && same_flow(answer.st2, tuple));
+}
+
+}  // namespace
+
+void Follower::message(Heard& heard) {
+  heard.copy = copies_.is_copy(heard.seen);
+  switch (heard.message->type) {
+    case MsgType::NS:
+      heard.session = &new_session(heard);
+      break;
+    case MsgType::NA:
+    case MsgType::NC:
+    case MsgType::PS:
+      heard.session = &with_pair(heard);
+      break;
+    case MsgType::QS:
+      query(heard);
+      break;
+    case MsgType::RS:
+    case MsgType::RX:
+      answer(heard);
+      break;
+    case MsgType::HS:
+      heard.session = find(heard.seen.tuple);
+      if (heard.session != nullptr && !heard.session->paired) heard.session = nullptr;
+      break;
+  }
+  if (heard.session == nullptr) {
+    listener_.on_heard(heard);
+    return;
+  }
+  heard.first = heard.session->first.number == heard.seen.at.number;
+  if (!heard.copy) ++heard.session->messages[static_cast<std::size_t>(heard.message->type)];
+  if (!heard.copy) restore(heard);
+  hear(heard);
+}
+
+Session& Follower::new_session(Heard& heard) {
+  const wire::Message& message = *heard.message;
+  const bool in_syn = heard.is_flow() && (heard.seen.tcp_flags & packet::kTcpSyn) != 0;
+  Session* session = find(message.st1);
+  if (session != nullptr && session->paired) {
+    const bool same = session->tuples == message.tuples();
+    const bool anew = in_syn && begins_anew(*session, heard.seen);
+    if (!same && session->refused && session->tuples.client_side == message.st1) {
+      heard.remapped = true;
+      pair_up(*session, message.tuples());
+    } else if (!same || anew) {
+      if (session->tuples.client_side == message.st1) leave(session->slot);
+      session = nullptr;
+    }
+  } else if (session != nullptr) {
+    pair_up(*session, message.tuples());
+  }
+  if (session == nullptr) {
+    session = &create(message.tuples(), true, heard);
+    catch_up(*session);
+  }
+  if (!session->created) session->created = heard.seen.at;
+  session->refused = false;
+  session->node = message.node_local_ip;
+  session->cookie = message.cookie;
+  return *session;
+}
+
+Session& Follower::with_pair(Heard& heard) {
+  const wire::Message& message = *heard.message;
+  const bool conflict = message.type == MsgType::NC;
+  Session* session = find(message.st1);
+  if (session == nullptr && !conflict) session = find(message.st2);
+  if (session == nullptr) {
+    session = &create(message.tuples(), !conflict, heard);
+    if (!conflict) catch_up(*session);
+  } else if (!conflict && (!session->paired || (session->refused && message.type != MsgType::NA))) {
+    pair_up(*session, message.tuples());
+    session->refused = false;
+  }
+  if (conflict) refuse(*session, message);
+  return *session;
+}
+
+// A refused mapping is another session's: it gets its tuple back.
+void Follower::refuse(Session& session, const wire::Message& message) {
+  session.refused = true;
+  if (message.has(wire::kFlagCc) || session.taken_from == kNone || !session.paired) return;
+  const std::optional<Session>& owner = slots_[session.taken_from];
+  if (owner && owner->id == session.taken_from_id && owner->paired && owner->tuples.server_side == session.tuples.server_side) {
+    by_tuple_[normalised(session.tuples.server_side)] = session.taken_from;
+  }
+  session.taken_from = kNone;
+}
+
+void Follower::query(Heard& heard) {
+  const wire::Message& message = *heard.message;
+  const Tuple& header = heard.seen.tuple;
+  heard.probe = is_zero(message.st1);
+  if (!heard.probe) {
+    heard.session = find(message.st1);
+    if (heard.session == nullptr) heard.session = &create({message.st1, message.st1}, false, heard);
+  }
+  const auto is_it = [&](const Asked& asked) {
+    return asked.cookie == message.cookie && asked.node == header.src && asked.holder == header.dst &&
+           asked.tuple == message.st1;
+  };
+  const auto repeat = [&](Asked& asked) {
+    heard.again = true;
+    if (!heard.copy) ++asked.tries;
+    asked.last = heard.seen.at;
+    heard.asked = &asked;
+  };
+  Asked fresh{message.st1, header.src, header.dst, message.cookie, 0, heard.seen.at, heard.seen.at, 1, {}, {}};
+  if (!message.session_data.empty()) fresh.session_data = digest_of(message.session_data);
+  if (heard.probe) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(probes_.size(), 64); ++i) {
+      if (Asked& asked = probes_[probes_.size() - 1 - i]; is_it(asked)) return repeat(asked);
+    }
+    if (probes_.size() == kMaxProbes) {
+      listener_.on_probe_gone(probes_.front());
+      probes_.pop_front();
+    }
+    heard.asked = &probes_.emplace_back(fresh);
+  } else {
+    auto& list = heard.session->asked;
+    for (Asked& asked : list) {
+      if (is_it(asked)) return repeat(asked);
+    }
+    if (list.size() == Session::kMaxAsked) {
+      list.erase(list.begin());
+      ++heard.session->asked_before;
+    }
+    heard.asked = &list.emplace_back(fresh);
+  }
+  if (queries_.size() == kQueries) queries_.pop_front();
+  queries_.push_back({message.cookie, heard.probe ? kNone : heard.session->slot, heard.probe ? 0 : heard.session->id, header});
+}
+
+Asked* Follower::asked_of(const Query& query) {
+  const auto is_it = [&](const Asked& asked) {
+    return asked.cookie == query.cookie && asked.node == query.header.src && asked.holder == query.header.dst;
+  };
+  if (query.slot == kNone) {
+    for (std::size_t i = probes_.size(); i-- > 0;) {
+      if (is_it(probes_[i])) return &probes_[i];
+    }
+    return nullptr;
+  }
+  std::optional<Session>& session = slots_[query.slot];
+  if (!session || session->id != query.id) return nullptr;
+  for (Asked& asked : session->asked) {
+    if (is_it(asked)) return &asked;
+  }
+  return nullptr;
+}
+
+// The query that fits best, the latest of these. Random ports and cookies make each of both nearly sure.
+Asked* Follower::asked_by(const Heard& heard, Session*& session, Fit& fit) {
+  Asked* best = nullptr;
+  for (std::size_t i = queries_.size(); i-- > 0 && fit != Fit::whole;) {
+    const Query& query = queries_[i];
+    const bool header = answer_header(query.header) == heard.seen.tuple;
+    const bool cookie = query.cookie == heard.message->cookie;
+    if (!header && !cookie) continue;
+    Asked* asked = asked_of(query);
+    if (asked == nullptr) continue;
+    const bool of_it = names(*heard.message, asked->tuple) || query.header.src.address == heard.seen.tuple.dst.address ||
+                       query.header.dst.address == heard.seen.tuple.src.address;
+    const Fit here = header && cookie ? Fit::whole : header ? Fit::header : of_it ? Fit::cookie : Fit::none;
+    if (here <= fit) continue;
+    fit = here;
+    best = asked;
+    session = query.slot == kNone ? nullptr : &*slots_[query.slot];
+  }
+  return best;
+}
+
+void Follower::answer(Heard& heard) {
+  const wire::Message& message = *heard.message;
+  heard.asked = asked_by(heard, heard.session, heard.fit);
+  heard.probe = heard.asked != nullptr ? heard.session == nullptr : is_zero(message.st1);
+  if (heard.asked == nullptr && message.type == MsgType::RX && !heard.probe) {
+    heard.session = find(message.st1);
+    if (heard.session == nullptr) heard.session = &create({message.st1, message.st1}, false, heard);
+  }
+  if (message.type == MsgType::RS) {
+    if (heard.session == nullptr) {
+      heard.session = &with_pair(heard);
+      heard.probe = false;
+    } else if (names(message, heard.asked->tuple) && (!heard.session->paired || heard.session->refused)) {
+      const std::size_t index = static_cast<std::size_t>(heard.asked - heard.session->asked.data());
+      pair_up(*heard.session, message.tuples());
+      heard.session->refused = false;
+      heard.asked = &heard.session->asked[index];
+    }
+  }
+  if (heard.asked == nullptr || heard.copy) return;
+  heard.again = heard.asked->answer.has_value();
+  if (heard.again) return;
+  heard.asked->answer = message.type;
+  heard.asked->answered = heard.seen.at;
+}
+
+void Follower::restore(Heard& heard) {
+  Session& session = *heard.session;
+  const bool by_answer = heard.is(MsgType::RS) && !heard.again;
+  if (!by_answer && !heard.is(MsgType::PS)) return;
+  Restored restored{heard.message->type, {}, heard.seen.at};
+  if (by_answer) session.node = restored.node = heard.seen.tuple.dst.address;
+  ++session.restored_in_all;
+  if (session.restored.size() < Session::kMaxRestored) session.restored.push_back(restored);
+}
+
+}  // namespace asrp::dump

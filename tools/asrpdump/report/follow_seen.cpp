@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report/follow_seen.hpp"
+
+#include <algorithm>
+#include <random>
+
+#include "asrp/base/siphash.hpp"
+
+namespace asrp::dump {
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::int64_t kLongestWay = 2'000 * kMillisecond;  // between two sightings of one packet
+constexpr std::size_t kDigested = 32;                       // octets of user data: what short snapshots still have
+
+// Who writes a capture must not be able to choose two contents with one digest.
+const HashKey& key() {
+  static const HashKey made = [] {
+    HashKey fresh{};
+    std::random_device random;
+    for (std::uint8_t& octet : fresh) octet = static_cast<std::uint8_t>(random());
+    return fresh;
+  }();
+  return made;
+}
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t value) {
+  hash ^= value + 0x9e3779b97f4a7c15u + (hash << 6) + (hash >> 2);
+  return hash * 0xff51afd7ed558ccdu;
+}
+
+std::uint64_t key_of(const Seen& seen) {
+  std::uint64_t hash = flow_hash(seen.tuple);
+  hash = mix(hash, seen.tuple.src.port);
+  hash = mix(hash, (std::uint64_t{seen.seq} << 32) | seen.ack);
+  hash = mix(hash, (std::uint64_t{seen.data} << 32) | (std::uint64_t{seen.ip_id} << 16) | seen.tcp_flags);
+  hash = mix(hash, seen.digest);
+  hash = mix(hash, seen.message);
+  return hash == 0 ? 1 : hash;
+}
+
+}  // namespace
+
+std::uint64_t digest_of(Octets octets) {
+  const std::uint64_t digest = siphash(key(), octets);
+  return digest == 0 ? 1 : digest;
+}
+
+std::uint64_t flow_hash(const Tuple& tuple) {
+  const Tuple flow = normalised(tuple);
+  std::uint64_t hash = static_cast<std::uint64_t>(flow.protocol);
+  for (const Endpoint* end : {&flow.src, &flow.dst}) {
+    const Octets octets = end->address.octets();
+    hash = mix(hash, end->port);
+    for (std::size_t i = 0; i < octets.size(); i += 4) hash = mix(hash, load_u32(octets, i));
+  }
+  return hash ^ (hash >> 29);
+}
+
+Seen look_at(const Packet& packet) {
+  const packet::PacketView& view = *packet.view;
+  Seen seen;
+  seen.at = {packet.number, packet.stamp.total_nanoseconds()};
+  seen.tuple = view.tuple();
+  seen.ttl = view.ttl();
+  seen.ip_id = view.is_v4() ? load_u16(view.octets(), 4) : std::uint16_t{0};
+  seen.ip_size = static_cast<std::uint32_t>(view.octets().size());
+  if (view.is_tcp()) {
+    seen.tcp_flags = view.tcp_flags();
+    seen.seq = view.tcp_sequence();
+    seen.ack = view.tcp_acknowledgment();
+  }
+  const Sighting& sighting = packet.sighting;
+  std::size_t inside = 0;
+  if (sighting.claim == Claim::message) {
+    seen.message = digest_of(sighting.octets);
+    if (view.is_tcp()) inside = std::min<std::size_t>(sighting.length, view.payload_size());
+  }
+  const Octets data = view.payload().subspan(inside);
+  seen.data = static_cast<std::uint32_t>(data.size());
+  const std::size_t some = std::min(data.size(), kDigested);
+  if (view.payload_offset() + inside + some <= packet.captured) seen.digest = digest_of(data.first(some));
+  return seen;
+}
+
+bool same_data(const Seen& one, const Seen& other) {
+  const bool comparable = one.digest != 0 && other.digest != 0;
+  return one.data == other.data && one.tcp_flags == other.tcp_flags && (!comparable || one.digest == other.digest);
+}
+
+// --- Copies ---------------------------------------------------------------------------------------------------------
+
+Copies::Copies() : sets_(kSets) {}
+
+bool Copies::is_copy(const Seen& seen) {
+  const std::uint64_t key = key_of(seen);
+  auto& set = sets_[key % kSets];
+  Entry* oldest = &set[0];
+  for (Entry& entry : set) {
+    if (entry.key == key) {
+      const std::int64_t age = seen.at.time - entry.time;
+      const bool identified = seen.ip_id != 0 || seen.ttl < entry.ttl;
+      const bool copy = age <= (identified ? kLongestWay : kMillisecond);
+      entry.time = seen.at.time;
+      entry.ttl = copy ? std::min(entry.ttl, seen.ttl) : seen.ttl;
+      return copy;
+    }
+    if (entry.time < oldest->time) oldest = &entry;
+  }
+  *oldest = {key, seen.at.time, seen.ttl};
+  return false;
+}
+
+// --- Recent ---------------------------------------------------------------------------------------------------------
+
+Recent::Recent() : ring_(kSize), keys_(kSize) {}
+
+void Recent::add(const Seen& seen) {
+  ring_[next_] = seen;
+  keys_[next_] = flow_hash(seen.tuple) | 1;
+  next_ = (next_ + 1) % kSize;
+}
+
+void Recent::take(const Tuple& tuple, std::int64_t since, std::vector<Seen>& out) {
+  const std::uint64_t key = flow_hash(tuple) | 1;
+  for (std::size_t i = 0; i < kSize; ++i) {
+    const std::size_t at = (next_ + i) % kSize;
+    if (keys_[at] != key || normalised(ring_[at].tuple) != normalised(tuple)) continue;
+    keys_[at] = 0;
+    if (ring_[at].at.time >= since) out.push_back(ring_[at]);
+  }
+}
+
+}  // namespace asrp::dump

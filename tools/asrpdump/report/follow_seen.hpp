@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is kept of a packet when it is gone, and which packets are the same one, seen at several points of its way.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "asrp/base/tuple.hpp"
+#include "packet.hpp"
+
+namespace asrp::dump {
+
+/// A packet's place in the capture. `time` in nanoseconds since 1970.
+struct Moment {
+  std::uint64_t number = 0;
+  std::int64_t time = 0;
+};
+
+/// The facts of a packet that tell it from others of its flow, without the octets of a message in it.
+struct Seen {
+  Moment at;
+  Tuple tuple;
+  std::uint8_t tcp_flags = 0;
+  std::uint8_t ttl = 0;
+  std::uint16_t ip_id = 0;  // 0 for IPv6
+  std::uint32_t seq = 0;
+  std::uint32_t ack = 0;
+  std::uint32_t data = 0;     // octets of user data, a message not counted
+  std::uint32_t ip_size = 0;  // octets of the packet, a message counted
+  std::uint64_t digest = 0;   // of the first user data; 0 if the capture cut them off
+  std::uint64_t message = 0;  // digest of the message; 0 if there is none
+
+  [[nodiscard]] bool is_tcp() const { return tuple.protocol == Protocol::tcp; }
+};
+
+/// Precondition: `packet.view`.
+Seen look_at(const Packet& packet);
+
+/// Digest of octets for comparisons inside one run; never 0.
+std::uint64_t digest_of(Octets octets);
+
+/// Two sightings with the same user data, of the same length, with the same TCP flags.
+bool same_data(const Seen& one, const Seen& other);
+
+/// Remembers the latest packets, to know one that a capture of several links, or several merged captures, show again: it has
+/// the same octets and, if it has an IPv4 identification, the same one; without one a lower TTL, or it follows within a
+/// millisecond. A repetition by the sender is none of these. Bounded: the oldest of four with neighbouring digests makes room.
+class Copies {
+ public:
+  Copies();
+  /// True if `seen` is a packet that was seen before.
+  bool is_copy(const Seen& seen);
+
+ private:
+  struct Entry {
+    std::uint64_t key = 0;
+    std::int64_t time = 0;
+    std::uint8_t ttl = 0;
+  };
+  static constexpr std::size_t kSets = 8192;
+  std::vector<std::array<Entry, 4>> sets_;
+};
+
+/// The latest packets that belonged to no known session: when a message tells of one, its first packets are among them.
+class Recent {
+ public:
+  Recent();
+  void add(const Seen& seen);
+  /// Takes out those of the tuple, in either direction, that were seen at `since` or later, in their order.
+  void take(const Tuple& tuple, std::int64_t since, std::vector<Seen>& out);
+
+ private:
+  static constexpr std::size_t kSize = 2048;
+  std::vector<Seen> ring_;
+  std::vector<std::uint64_t> keys_;  // beside the ring, so that a search reads little; 0 where nothing is
+  std::size_t next_ = 0;
+};
+
+/// Hash of a tuple, the same for both of its directions. Not against an adversary: it only makes a search short.
+std::uint64_t flow_hash(const Tuple& tuple);
+
+}  // namespace asrp::dump
