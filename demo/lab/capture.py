@@ -9,6 +9,7 @@ import signal
 import socket
 import struct
 import subprocess
+import time
 from dataclasses import dataclass
 from typing import IO, Iterator, Optional
 
@@ -46,6 +47,7 @@ class Capture:
         self.topology = topology
         self.paths = {name: os.path.join(directory, f"{name}.pcap") for name in ("edge", "core")}
         self.dropped = 0
+        self._end = float("inf")
         self._snapshot = snapshot
         self._expression = expression
         self._processes: dict[str, subprocess.Popen[str]] = {}
@@ -61,7 +63,9 @@ class Capture:
             wait_for(f"tcpdump on {name}", lambda name=name: "listening on" in self._log(name))
 
     def stop(self) -> None:
-        """Ends both when they have written all that was sent before, and reads how many packets they missed."""
+        """Ends both when they have written all that was sent before, and reads how many packets they missed. What comes after this
+        call began is no part of the capture: one may have it and the other not, as a delayed acknowledgment on its way."""
+        self._end = time.time()
         for name in self._processes:
             self._flush(name)
         for process in self._processes.values():
@@ -97,9 +101,9 @@ class Capture:
         """TCP and UDP packets in the order of the capture; links that existed are known, loopback is left out."""
         devices = {index: link for (name, index), link in self.topology.devices.items() if name == router}
         with open(self.paths[router], "rb") as file:
-            for time, octets in read_pcap(file):
-                record = _record(time, octets, router, devices)
-                if record is not None:
+            for when, octets in read_pcap(file):
+                record = _record(when, octets, router, devices)
+                if record is not None and record.time <= self._end:
                     yield record
 
     def all_records(self) -> list[Record]:
@@ -109,7 +113,7 @@ class Capture:
         return both
 
 
-def _record(time: float, octets: bytes, router: str, devices: dict[int, str]) -> Optional[Record]:
+def _record(when: float, octets: bytes, router: str, devices: dict[int, str]) -> Optional[Record]:
     if len(octets) < 20:
         return None
     (index,) = struct.unpack_from("!I", octets, 4)
@@ -117,7 +121,7 @@ def _record(time: float, octets: bytes, router: str, devices: dict[int, str]) ->
     packet = parse(octets[20:]) if link else None
     if link is None or packet is None:
         return None
-    return Record(time, router, link, octets[10] != 4, packet)
+    return Record(when, router, link, octets[10] != 4, packet)
 
 
 def read_pcap(file: IO[bytes]) -> Iterator[tuple[float, bytes]]:
