@@ -10,6 +10,8 @@
 namespace asrp::engine {
 namespace {
 
+constexpr int kMoreOftenIfGone = 8;
+
 Tuple all_zero(Family family) { return {{IpAddress::any(family), 0}, {IpAddress::any(family), 0}, Protocol::tcp}; }
 
 bool is_all_zero(const Tuple& t) {
@@ -103,15 +105,16 @@ void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot, TimePoint
     holder->repeats = 0;
     holder->asked = now;
     // Not from `now`: after a pause all would keep one moment for ever.
-    do holder->turn += timing.probe_interval;
-    while (holder->turn < now + timing.probe_interval / 2);
+    const Duration interval = holder->gone ? timing.probe_interval / kMoreOftenIfGone : timing.probe_interval;
+    do holder->turn += interval;
+    while (holder->turn < now + interval / 2);
     send_probe(now, *holder);
-  } else if (holder->outstanding) {
+  } else if (holder->outstanding && !holder->gone) {
     ++holder->repeats;
     send_probe(now, *holder);
   }
   // A probe is repeated as every QS is: plain loss on the way must not pass for three silences of a holder.
-  const bool again = holder->outstanding && holder->repeats < timing.query_repeats.size();
+  const bool again = holder->outstanding && !holder->gone && holder->repeats < timing.query_repeats.size();
   const TimePoint repeat = again ? holder->asked + timing.query_repeats[holder->repeats] : holder->turn;
   schedule_probe(*holder, std::min(repeat, holder->turn));
 }
@@ -139,6 +142,9 @@ void NodeEngine::Impl::holder_answered(TimePoint now, const IpAddress& address) 
 void NodeEngine::Impl::holder_silent(TimePoint now, Holder& holder) {
   if (holder.gone) return;
   holder.gone = true;
+  // Until its return is seen sessions are made without a backup, and with full NAT unchecked: it must be seen soon.
+  holder.turn = std::min(holder.turn, now + config_->options().timing.probe_interval / kMoreOftenIfGone);
+  if (holder.turn < holder.due) schedule_probe(holder, holder.turn);
   count(Counter::holders_gone);
   event(now, EventKind::holder_gone, {}, {}, holder.address, {});
   // Recoveries that waited for this one alone may know enough now.

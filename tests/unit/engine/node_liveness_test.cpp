@@ -155,6 +155,30 @@ TEST_CASE("port unreachable about a probe means gone at once") {
   CHECK(s.engine.gauges().holders_gone == 0);
 }
 
+TEST_CASE("a holder that is gone is asked more often, each time once, so that its return is seen soon") {
+  Lone n(one_server());
+  Datagram d = n.wake(at(0)).at(0);
+  n.engine.on_port_unreachable(at(1), {d.to.address, d.from.port, d.payload});
+  std::size_t asked = 0;
+  for (int ms = 2; ms <= 2001; ++ms) {
+    for (const Datagram& probe : n.wake(at(ms))) {
+      d = probe;
+      ++asked;
+    }
+  }
+  CHECK(asked == 8);
+  n.engine.on_message(at(2001), answer_from(d), address("192.0.2.10"), rx_to(d));
+  CHECK(n.engine.gauges().holders_gone == 0);
+  asked = 0;
+  for (int ms = 2500; ms < 6000; ++ms) {
+    for (const Datagram& probe : n.wake(at(ms))) {
+      n.engine.on_message(at(ms), answer_from(probe), address("192.0.2.10"), rx_to(probe));
+      ++asked;
+    }
+  }
+  CHECK(asked == 2);
+}
+
 TEST_CASE("port unreachable about a QS of a recovery means gone as well") {
   NodeScript s(one_server());
   const auto outs = s.packet(Tap::stray, tcp("203.0.113.7:1", "198.51.100.1:80").push().payload("x").build());
@@ -223,6 +247,11 @@ TEST_CASE("a holder that leaves the configuration and comes back is asked as oft
   }
   n.wake(at(10));
   std::size_t asked = 0;
-  for (int ms = 20; ms <= 20020; ms += 10) asked += n.wake(at(ms)).size();
+  for (int ms = 20; ms <= 20020; ms += 10) {
+    for (const Datagram& d : n.wake(at(ms))) {
+      n.engine.on_message(at(ms), answer_from(d), d.from.address, rx_to(d));
+      ++asked;
+    }
+  }
   CHECK(asked == 10);
 }
