@@ -5,6 +5,7 @@ namespace asrp::sim {
 namespace {
 
 constexpr Duration kUdpRepeat = std::chrono::milliseconds(300);
+constexpr Duration kReuse = std::chrono::seconds(1);
 constexpr std::size_t kHead = ResponseHead::kSize;
 
 }  // namespace
@@ -69,10 +70,23 @@ void Clients::ask_udp(std::uint32_t id, std::uint32_t round) {
 void Clients::on_packet(Buffer packet) {
   const auto view = packet::PacketView::parse(packet);
   if (!view) return truth_.wrong("client: got a damaged packet");
+  if (view->is_icmp()) return on_error(*view);
   check_delivered(truth_, "client", *view);
   const auto found = running_.find(view->tuple().reversed());
   if (found == running_.end()) return truth_.wrong("client: a packet of no session, " + view->tuple().to_string());
   found->second.tcp ? on_tcp(*view, found->second) : on_udp(*view, found->second);
+}
+
+void Clients::on_error(const packet::PacketView& view) {
+  const auto sent = check_error(truth_, "client", view);
+  const auto found = sent ? running_.find(*sent) : running_.end();
+  if (found == running_.end()) return truth_.wrong("client: an ICMP error about a packet that nobody sent");
+  ++truth_.errors;
+  const auto quoted = packet::PacketView::parse(view.payload());
+  if (sent->protocol != Protocol::tcp || !quoted) return;
+  if (quoted->tcp_sequence() - found->second.tcp->isn() < (1u << 20)) return;
+  const auto owner = Truth::owner(truth_.client_isns, quoted->tcp_sequence());
+  truth_.misdelivered(owner, found->second.id, "client: an ICMP error");
 }
 
 void Clients::on_tcp(const packet::PacketView& view, Running& running) {
@@ -85,7 +99,7 @@ void Clients::on_tcp(const packet::PacketView& view, Running& running) {
   if (running.tcp->state() == TcpState::reset && !session.is_done && !session.was_reset) {
     session.was_reset = true;
     ++done_;
-    return;
+    return succeed(session.id);
   }
   application(running);
   if (running.tcp->peer_has_closed() && !running.is_waiting) running.tcp->close();
@@ -144,6 +158,19 @@ void Clients::finish(Running& running) {
   session.is_done = true;
   ++done_;
   if (running.tcp && !session.server_closes) running.tcp->close();
+  succeed(session.id);
+}
+
+/// The same port again, for another session. Nothing of the former one must be on its way any more: a client whose own end
+/// closed first would have to wait for longer, so these are sessions that the server closes.
+void Clients::succeed(std::uint32_t id) {
+  if (!truth_.sessions[id].successor) return;
+  agenda_.in(kReuse, [this, id] {
+    const Running* running = running_of(id);
+    if (running == nullptr) return;
+    const bool is_over = !running->tcp || running->tcp->is_over();
+    is_over ? begin(*truth_.sessions[id].successor) : succeed(id);
+  });
 }
 
 void Clients::step(Running& running, std::vector<Segment> segments) {

@@ -35,6 +35,7 @@ class Clients final : public Host {
   };
 
   void on_tcp(const packet::PacketView& view, Running& running);
+  void on_error(const packet::PacketView& view);
   void on_udp(const packet::PacketView& view, Running& running);
   void application(Running& running);
   void answered(Running& running, std::uint32_t server);
@@ -43,6 +44,7 @@ class Clients final : public Host {
   void step(Running& running, std::vector<Segment> segments);
   void arm(Running& running);
   void finish(Running& running);
+  void succeed(std::uint32_t id);
   [[nodiscard]] Buffer request(const Session& session, const Running& running) const;
   Running* running_of(std::uint32_t id);
 

@@ -9,6 +9,7 @@
 
 #include "asrp/packet/packet_view.hpp"
 #include "sim/agenda.hpp"
+#include "support/builders.hpp"
 #include "support/holder_twins.hpp"
 
 namespace asrp::sim {
@@ -18,7 +19,8 @@ using test::SeededRandom;
 struct Impairment {
   std::uint64_t lost_per_mille = 0;
   std::uint64_t doubled_per_mille = 0;
-  std::uint64_t late_per_mille = 0;  // by up to 20 ms: overtaken by others
+  std::uint64_t late_per_mille = 0;   // by up to 20 ms: overtaken by others
+  std::uint64_t error_per_mille = 0;  // of the packets to clients and servers: an ICMP error comes back
 };
 
 class Host {
@@ -28,6 +30,7 @@ class Host {
   virtual void on_packet(Buffer packet) = 0;
   /// Its number among the nodes, for the choice of routes.
   std::uint64_t number = 0;
+  bool is_server = false;
 };
 
 struct AddressHash {
@@ -59,6 +62,7 @@ class Network {
       ++unroutable_;
       return;
     }
+    if (from == From::node && !is_node(host) && random_.below(1000) < impairment_.error_per_mille) complain(*host, *view);
     if (random_.below(1000) < impairment_.doubled_per_mille) deliver(host, packet);
     deliver(host, std::move(packet));
   }
@@ -93,6 +97,14 @@ class Network {
       }
     }
     return best;
+  }
+
+  /// A router before the host says something of a packet of a flow, to the packet's sender. (Nothing that ends a session.)
+  void complain(const Host& host, const packet::PacketView& view) {
+    if (view.is_icmp() || view.tuple().dst.port == kDefaultPort) return;
+    const Tuple& about = view.tuple();
+    send(host.is_server ? From::server : From::client,
+         test::icmp_error(about.dst.address, about.src.address).quoting(view.octets()).build());
   }
 
   void deliver(Host* host, Buffer packet) {

@@ -120,6 +120,7 @@ void NodeHost::take(const Buffer& packet) {
   const Tuple& tuple = view->tuple();
   for (const IpAddress& own : options_.local_ips) {
     if (tuple.dst.address != own) continue;
+    if (view->is_icmp()) return tell_unreachable(*view);
     if (!test::slow_verify(packet)) truth_.wrong("node: bad checksum of a standalone message");
     if (view->is_udp() && tuple.dst.port == options_.port) {
       if (const auto m = wire::decode(view->payload()); m && m->message.type == wire::MsgType::NA) {
@@ -128,6 +129,10 @@ void NodeHost::take(const Buffer& packet) {
       engine_->on_message(agenda_.now(), tuple.src, own, view->payload());
     }
     return;
+  }
+  if (view->is_icmp()) {
+    if (flows_.translate_error(*view)) return forward(packet, true);
+    return queue(Tap::stray, packet);
   }
   if (view->is_tcp_syn() && is_to_service(tuple)) {
     acknowledged_.erase(tuple);  // a SYN begins a session: its NS is none after the NA of an earlier one
@@ -142,6 +147,14 @@ void NodeHost::take(const Buffer& packet) {
   const bool is_waiting = match.is_original && match.entry->flow.mark == engine::FlowMark::waiting;
   if (has_option || is_waiting) return queue(Tap::known, packet);
   forward(packet, true);
+}
+
+/// What the daemon's message socket makes of an ICMP error.
+void NodeHost::tell_unreachable(const packet::PacketView& view) {
+  const auto quoted = packet::quoted_tuple(view);
+  const auto datagram = packet::PacketView::parse(view.payload());
+  if (!quoted || !datagram || quoted->dst.port != options_.port || quoted->dst.address != view.tuple().src.address) return;
+  engine_->on_port_unreachable(agenda_.now(), {quoted->dst.address, quoted->src.port, datagram->payload()});
 }
 
 void NodeHost::queue(Tap tap, const Buffer& packet) {
@@ -198,6 +211,12 @@ void NodeHost::verdict(const Waiting& waiting, OutputKind kind, Octets octets) {
 void NodeHost::forward(Octets packet, bool decrement_ttl) {
   const auto view = packet::PacketView::parse(packet);
   if (!view) return truth_.wrong("node: sends a damaged packet");
+  if (view->is_icmp()) {
+    auto error = flows_.translate_error(*view);
+    if (error && decrement_ttl && !packet::decrement_ttl(*error)) return;
+    if (error) network_.send(Network::From::node, std::move(*error));
+    return;
+  }
   const auto match = flows_.look_up(view->tuple());
   if (match.entry == nullptr) return;
   Buffer out(packet.begin(), packet.end());

@@ -44,12 +44,16 @@ class NodeHost final : public Host, public engine::EventSink {
     const Buffer* packet;
   };
 
-  void on_event(const engine::Event&) override { ++events_; }
+  void on_event(const engine::Event& event) override {
+    ++events_;
+    if (event.kind == engine::EventKind::session_created) acknowledged_.erase(event.flow);  // another session begins
+  }
   void wake();
   void finish();
   void take(const Buffer& packet);
   [[nodiscard]] bool belongs_to_service(const Tuple& tuple) const;
   [[nodiscard]] bool is_to_service(const Tuple& tuple) const;
+  void tell_unreachable(const packet::PacketView& view);
   void queue(engine::Tap tap, const Buffer& packet);
   void verdict(const Waiting& waiting, engine::OutputKind kind, Octets octets);
   void forward(Octets packet, bool decrement_ttl);

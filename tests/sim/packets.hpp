@@ -8,6 +8,7 @@
 #include "sim/mini_tcp.hpp"
 #include "sim/truth.hpp"
 #include "support/builders.hpp"
+#include "support/reference.hpp"
 
 namespace asrp::sim {
 
@@ -19,6 +20,17 @@ inline Buffer packet_of(const Tuple& tuple, const Segment& segment) {
       .options((segment.flags & packet::kTcpSyn) != 0 ? "020405b4 01030307" : "")
       .payload(Buffer(segment.data))
       .build();
+}
+
+/// The tuple that an ICMP error which a host gets speaks of, as that host sent it. Its checksums must be right, and what it
+/// quotes must be free of messages, as the host's own packet was.
+inline std::optional<Tuple> check_error(Truth& truth, std::string_view where, const packet::PacketView& view) {
+  const Octets octets = view.octets();
+  const std::size_t at = view.transport_offset();
+  const std::uint16_t sum = static_cast<std::uint16_t>(
+      view.is_v4() ? test::slow_sum(octets.subspan(at)) : test::slow_transport_sum(octets, at, octets.size() - at, 58));
+  if (sum != 0xffff) truth.wrong(std::string(where) + ": bad checksum of an ICMP error");
+  return packet::quoted_tuple(view);
 }
 
 /// Checks a packet that a stack is about to take: right checksums, and no trace of a message.

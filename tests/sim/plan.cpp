@@ -32,6 +32,7 @@ engine::Service service(const Plan& plan, Protocol protocol, Family family, cons
   s.protocol = protocol;
   s.forward = plan.forward;
   s.routing = plan.routing;
+  s.explicit_first = plan.explicit_first;
   if (plan.forward == engine::ForwardMode::full_nat) {
     s.full_nat.addresses = {full_nat_address(family)};
     s.full_nat.first_port = 2000;

@@ -18,11 +18,13 @@ struct Plan {
   std::size_t sessions = 1000;
   Duration arrivals = std::chrono::seconds(10);  // sessions begin evenly over this time
   Duration faults = std::chrono::seconds(20);    // faults end after this time
-  Impairment impairment{.lost_per_mille = 20, .doubled_per_mille = 20, .late_per_mille = 20};
+  Impairment impairment{.lost_per_mille = 20, .doubled_per_mille = 20, .late_per_mille = 20, .error_per_mille = 5};
   engine::ForwardMode forward = engine::ForwardMode::nat;
   engine::Routing routing = engine::Routing::asymmetric;
   bool symmetric_paths = false;
   std::size_t udp_percent = 30;
+  engine::ExplicitFirst explicit_first = engine::ExplicitFirst::none;  // any: UDP sessions have one request
+  std::size_t reuse_percent = 10;                                      // sessions that use the port of one that has ended
   std::size_t v6_percent = 50;
   std::uint16_t full_nat_ports = 2000;  // few, so that mappings meet
   std::size_t node_deaths = 4;

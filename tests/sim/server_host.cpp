@@ -18,6 +18,7 @@ constexpr Duration kRepliedFlow = std::chrono::seconds(120);
 ServerHost::ServerHost(Agenda& agenda, Network& network, Truth& truth, SeededRandom& random, std::size_t index,
                        engine::Push push)
     : agenda_(agenda), network_(network), truth_(truth), random_(random), index_(index), push_(push) {
+  is_server = true;
   start_holder();
 }
 
@@ -46,7 +47,10 @@ void ServerHost::kill_holder(Duration away) {
   for (Session& session : truth_.sessions) {
     if (session.server == index_) session.was_exposed = true;
   }
-  agenda_.in(away, [this] { start_holder(); });
+  agenda_.in(away, [this] {
+    start_holder();
+    exposed_until_ = agenda_.now() + std::chrono::seconds(1);
+  });
 }
 
 void ServerHost::lose_notices() {
@@ -105,10 +109,13 @@ void ServerHost::wake() {
 
 // The rules of the holder's host (decisions 16 and 17).
 void ServerHost::take_inbound(const Buffer& packet, const packet::PacketView& view) {
+  if (view.is_icmp()) return take_error(view);
   if (view.is_udp() && view.tuple().dst.port == kDefaultPort) {
     if (!test::slow_verify(packet)) truth_.wrong("server: bad checksum of a standalone message");
-    if (holder_) holder_->on_message(agenda_.now(), view.tuple().src, view.tuple().dst, view.payload());
-    return;
+    if (holder_) return holder_->on_message(agenda_.now(), view.tuple().src, view.tuple().dst, view.payload());
+    return network_.send(
+        Network::From::server,
+        test::icmp_error(view.tuple().dst.address, view.tuple().src.address).port_unreachable().quoting(packet).build());
   }
   const bool has_option =
       view.is_tcp() ? packet::locate(view, {}).status != packet::LocateStatus::none : !view.surplus().empty();

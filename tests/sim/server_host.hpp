@@ -60,6 +60,7 @@ class ServerHost final : public Host, public engine::LocalSessions, public engin
   void finish();
   void arm_holder();
   void take_inbound(const Buffer& packet, const packet::PacketView& view);
+  void take_error(const packet::PacketView& view);
   void bypass(const packet::PacketView& view);
   void queue(engine::Direction direction, const Buffer& packet);
   void verdict(engine::Direction direction, const Buffer& original, engine::OutputKind kind, Octets octets, std::uint32_t mark);
@@ -67,6 +68,7 @@ class ServerHost final : public Host, public engine::LocalSessions, public engin
   void stack(const packet::PacketView& view);
   void stack_tcp(const packet::PacketView& view);
   void stack_udp(const packet::PacketView& view);
+  void meet_socket(const packet::PacketView& view, const Socket& socket);
   void open_socket(const packet::PacketView& view);
   void refuse(const packet::PacketView& view);
   void application(const Tuple& peer, Socket& socket);
@@ -77,6 +79,8 @@ class ServerHost final : public Host, public engine::LocalSessions, public engin
   void arm_socket(const Tuple& peer, Socket& socket);
   void watch_flow(const Tuple& peer);
   void note_session(const Tuple& peer, std::uint32_t id);
+  /// The holder is away, or came back so lately that nodes may not know.
+  [[nodiscard]] bool is_exposed() const { return !holder_ || agenda_.now() < exposed_until_; }
   [[nodiscard]] bool is_backed_up(const TuplePair& tuples) const;
   void send(Buffer packet);
   void notify_end(const Tuple& peer);
@@ -92,6 +96,7 @@ class ServerHost final : public Host, public engine::LocalSessions, public engin
   std::unique_ptr<engine::HolderEngine> holder_;
   std::uint64_t life_ = 0;
   bool loses_notices_ = false;
+  TimePoint exposed_until_{};
   std::optional<TimePoint> armed_;
   std::vector<Queued> inbox_;
   std::deque<Queued> burst_;

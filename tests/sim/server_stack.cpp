@@ -21,6 +21,21 @@ void ServerHost::stack(const packet::PacketView& view) {
   view.is_tcp() ? stack_tcp(view) : stack_udp(view);
 }
 
+/// An error about a packet of this host must speak of the session that sent it.
+void ServerHost::take_error(const packet::PacketView& view) {
+  const auto sent = check_error(truth_, "server", view);
+  if (!sent || sent->src.address != server_address(index_, view.family())) {
+    return truth_.wrong("server: an ICMP error about a packet of another host");
+  }
+  ++truth_.errors;
+  const auto socket = sockets_.find(sent->reversed());
+  const auto quoted = packet::PacketView::parse(view.payload());
+  if (sent->protocol != Protocol::tcp || socket == sockets_.end() || !quoted) return;
+  if (quoted->tcp_sequence() - socket->second.tcp.isn() < (1u << 20)) return;
+  const auto owner = Truth::owner(truth_.server_isns, quoted->tcp_sequence());
+  truth_.misdelivered(owner, socket->second.owner, "server: an ICMP error");
+}
+
 void ServerHost::stack_tcp(const packet::PacketView& view) {
   const Tuple peer = view.tuple();
   auto found = sockets_.find(peer);
@@ -32,7 +47,7 @@ void ServerHost::stack_tcp(const packet::PacketView& view) {
   Socket& socket = found->second;
   // A SYN of another connection: a real stack answers with an ACK, and the client gives up or resets.
   const bool is_other_syn = view.is_tcp_syn() && !socket.tcp.is_over();
-  if (is_other_syn) truth_.blocked(Truth::owner(truth_.client_isns, view.tcp_sequence()), socket.owner);
+  if (is_other_syn) meet_socket(view, socket);
   std::vector<Segment> out;
   const auto fit = socket.tcp.on_segment(agenda_.now(), view, out);
   if (fit == MiniTcp::Fit::foreign) {
@@ -44,6 +59,13 @@ void ServerHost::stack_tcp(const packet::PacketView& view) {
   application(peer, socket);
   socket.tcp.push(agenda_.now(), out);
   step(peer, socket, std::move(out));
+}
+
+void ServerHost::meet_socket(const packet::PacketView& view, const Socket& socket) {
+  const auto id = Truth::owner(truth_.client_isns, view.tcp_sequence());
+  if (!id) return;
+  truth_.blocked(id, socket.owner);
+  if (!is_backed_up({truth_.sessions[*id].client_side, view.tuple()})) truth_.sessions[*id].unchecked.push_back(view.tuple());
 }
 
 void ServerHost::open_socket(const packet::PacketView& view) {
@@ -167,10 +189,16 @@ bool ServerHost::take_request(const Tuple& peer, Socket& socket) {
 void ServerHost::note_session(const Tuple& peer, std::uint32_t id) {
   Session& session = truth_.sessions[id];
   const TuplePair tuples{session.client_side, peer};
-  if (session.is_protected && !session.was_exposed && (session.server != index_ || session.protected_tuples != tuples)) {
+  // A node with an entry of the port's former session, whose end it did not see, keeps to that one's server.
+  const bool is_outlived = session.follows && truth_.sessions[*session.follows].protected_tuples == tuples;
+  const bool has_moved = session.is_protected && (session.server != index_ || session.protected_tuples != tuples);
+  if (has_moved && session.client_side.protocol == Protocol::udp && truth_.is_explicit) {
+    ++truth_.excused;  // a node that has not heard of a change of the pool yet begins it where it was to be before
+  } else if (has_moved && !session.was_exposed && !is_outlived) {
     truth_.wrong("a session with a backup moved: " + session.client_side.to_string());
   }
-  if (session.server != index_) session.was_exposed = !holder_;
+  // Once it has begun anew elsewhere, nodes with an entry of the former one lead there still.
+  if (session.server != index_) session.was_exposed = session.was_exposed || is_exposed();
   session.server = index_;
   if (session.is_protected && session.protected_tuples == tuples) return;
   session.is_protected = is_backed_up(tuples);
@@ -192,7 +220,9 @@ void ServerHost::stack_udp(const packet::PacketView& view) {
   if (id >= truth_.sessions.size() || data.size() != truth_.sessions[id].request_size) {
     return truth_.wrong("server: a damaged datagram, " + peer.to_string());
   }
-  if (flow.session && *flow.session != id && truth_.sessions[*flow.session].is_protected) {
+  if (!is_backed_up({truth_.sessions[id].client_side, peer})) truth_.sessions[id].unchecked.push_back(peer);
+  if (flow.session && *flow.session != id && truth_.sessions[*flow.session].is_protected &&
+      truth_.sessions[id].successor != flow.session) {
     truth_.misdelivered(id, flow.session, "server: a datagram, " + peer.to_string());
   }
   flow.session = id;

@@ -22,8 +22,10 @@ void play(Plan plan, std::uint64_t seed) {
   plan.seed = seed;
   const Result result = World(plan).run();
   MESSAGE("seed ", seed, ": ", result.done, " of ", plan.sessions, " sessions done, ", result.without_backup,
-          " without backup, ", result.excused, " excused, ", result.moved, " restored, ", result.events, " events");
+          " without backup, ", result.excused, " excused, ", result.moved, " restored, ", result.errors, " errors, ",
+          result.events, " events");
   CAPTURE(seed);
+  if (plan.impairment.error_per_mille != 0) CHECK(result.errors > plan.sessions / 50);
   for (const std::string& problem : result.problems) FAIL_CHECK("seed " << seed << ": " << problem);
   CHECK(result.problem_count == 0);
   // Sessions that began while their holder was away have no backup, and the faults that follow may end them.
@@ -61,6 +63,27 @@ TEST_CASE("full NAT with few ports: mappings collide, sessions do not") {
   plan.sessions = 1000;
   plan.forward = engine::ForwardMode::full_nat;
   for (const std::uint64_t seed : seeds(300, 3)) play(plan, seed);
+}
+
+TEST_CASE("explicit UDP packets: each may begin a session, and one request gets one answer") {
+  Plan plan;
+  plan.sessions = 1000;
+  plan.udp_percent = 80;
+  plan.explicit_first = engine::ExplicitFirst::any;
+  for (const auto forward : {engine::ForwardMode::nat, engine::ForwardMode::full_nat}) {
+    plan.forward = forward;
+    for (const std::uint64_t seed : seeds(500, 2)) play(plan, seed);
+  }
+}
+
+TEST_CASE("every other session uses the port of one that has ended") {
+  Plan plan;
+  plan.sessions = 1000;
+  plan.reuse_percent = 50;
+  for (const auto forward : {engine::ForwardMode::nat, engine::ForwardMode::full_nat}) {
+    plan.forward = forward;
+    for (const std::uint64_t seed : seeds(600, 2)) play(plan, seed);
+  }
 }
 
 TEST_CASE("ten thousand sessions") {

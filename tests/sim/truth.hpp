@@ -2,6 +2,7 @@
 // What a run knows about its sessions that no engine knows, and what it found wrong.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -19,9 +20,11 @@ struct Session {
   std::size_t rounds = 1;
   std::size_t request_size = 64;
   std::size_t response_size = 64;
-  Duration pause{};            // before each further request
-  Duration server_pause{};     // before each response: the server speaks first after a fault
-  bool server_closes = false;  // TCP
+  Duration pause{};                          // before each further request
+  Duration server_pause{};                   // before each response: the server speaks first after a fault
+  bool server_closes = false;                // TCP
+  std::optional<std::uint32_t> follows{};    // a session that used the same client port before, and has ended
+  std::optional<std::uint32_t> successor{};  // the one that uses it next
 
   // Found out by the servers.
   std::optional<std::size_t> server;  // that talks to it
@@ -65,13 +68,27 @@ class Truth {
   void misdelivered(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> receiver, std::string where) {
     const bool is_known = owner_of_it && *owner_of_it < sessions.size();
     if (is_known) sessions[*owner_of_it].was_misled = true;
-    const bool is_excused = is_known && (owner_of_it == receiver ? sessions[*owner_of_it].is_split()
-                                                                 : is_full_nat && is_excused_clash(*owner_of_it, receiver));
+    const bool is_known_to_follow =
+        is_known && receiver && (sessions[*owner_of_it].follows == receiver || sessions[*receiver].follows == owner_of_it);
+    if (is_known_to_follow) return;  // of two sessions with one tuple, one after the other: their ends know which it is
+    const bool is_excused =
+        is_known && (owner_of_it == receiver ? sessions[*owner_of_it].is_split() || is_outlived(*owner_of_it)
+                                             : is_full_nat && is_excused_clash(*owner_of_it, receiver));
     if (is_excused) {
       ++excused;
       return;
     }
     wrong(std::move(where) + (is_known ? " of session " + std::to_string(*owner_of_it) : " of nobody"));
+  }
+  /// A node that did not see the end of the port's former session has an entry of it for a while yet, which leads elsewhere: a
+  /// live entry of another server wins over RS and PS (decision 13).
+  [[nodiscard]] bool is_outlived(std::uint32_t id) const {
+    const Session& session = sessions[id];
+    if (!session.follows) return false;
+    const Session& former = sessions[*session.follows];
+    const auto is_formers = [&](const Tuple& opened) { return opened == former.protected_tuples.server_side; };
+    return !std::all_of(session.opened.begin(), session.opened.end(), is_formers) ||
+           former.protected_tuples != session.protected_tuples;
   }
   /// A SYN of `owner_of_it` met the live socket of session `holder_of_it`, and gets no answer as long as that is there.
   void blocked(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> holder_of_it) {
@@ -79,6 +96,8 @@ class Truth {
     if (is_full_nat && is_excused_clash(*holder_of_it, {})) sessions[*owner_of_it].was_misled = true;
   }
   bool is_full_nat = false;
+  bool is_explicit = false;  // each UDP packet may begin a session
+  std::size_t errors = 0;    // ICMP errors that came to whom they speak to
   std::size_t excused = 0;
 
   void wrong(std::string what) {
@@ -93,7 +112,15 @@ class Truth {
   /// another way) took the mapping of another session; or a node has an entry of a session that ended where it did not see it,
   /// the port serves another client by now, and the paths moved. The kernel's timeouts bound the latter.
   [[nodiscard]] bool is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const {
-    return !sessions[owner_of_it].unchecked.empty() || (receiver && sessions[*receiver].is_done);
+    const Session& owner = sessions[owner_of_it];
+    if (!owner.unchecked.empty()) return true;
+    if (!receiver) return false;
+    const Session& there = sessions[*receiver];
+    if (there.is_done) return true;
+    const Tuple& mapping = owner.protected_tuples.server_side;
+    if (std::find(there.unchecked.begin(), there.unchecked.end(), mapping) != there.unchecked.end()) return true;
+    // The client's port serves another session by now, too.
+    return there.follows && sessions[*there.follows].protected_tuples.server_side == mapping;
   }
 };
 

@@ -18,6 +18,7 @@ World::World(const Plan& plan)
     : plan_(plan), random_(plan.seed), network_(agenda_, random_), clients_(agenda_, network_, truth_, random_) {
   const auto push = plan.symmetric_paths ? engine::Push::automatic : engine::Push::always;
   const std::size_t servers = plan.servers + plan.joining_servers;
+  truth_.is_explicit = plan.explicit_first != engine::ExplicitFirst::none;
   truth_.is_full_nat = plan.forward == engine::ForwardMode::full_nat;
   pool_.active = plan.servers;
   pool_.weights.assign(servers, 1);
@@ -52,19 +53,30 @@ void World::announce_nodes() {
 
 void World::make_sessions() {
   truth_.sessions.resize(plan_.sessions);
+  const std::size_t firsts = plan_.sessions * (100 - plan_.reuse_percent) / 100;
   for (std::size_t i = 0; i < plan_.sessions; ++i) {
     Session& s = truth_.sessions[i];
     s.id = static_cast<std::uint32_t>(i);
     const Family family = random_.below(100) < plan_.v6_percent ? Family::v6 : Family::v4;
-    const Protocol protocol = random_.below(100) < plan_.udp_percent ? Protocol::udp : Protocol::tcp;
+    Protocol protocol = random_.below(100) < plan_.udp_percent ? Protocol::udp : Protocol::tcp;
     const Endpoint client{client_address(i % kClients, family), static_cast<std::uint16_t>(10'000 + i / kClients)};
     s.client_side = {client, {service_address(family), service_port(protocol)}, protocol};
-    s.rounds = 2 + random_.below(6);
+    Session* former = i < firsts ? nullptr : &truth_.sessions[(i - firsts) * firsts / (plan_.sessions - firsts)];
+    if (former != nullptr) {
+      s.follows = former->id;
+      s.client_side = former->client_side;
+      former->successor = s.id;
+      former->server_closes = true;
+      protocol = s.client_side.protocol;
+    }
+    const bool single = protocol == Protocol::udp && plan_.explicit_first != engine::ExplicitFirst::none;
+    s.rounds = single ? 1 : 2 + random_.below(6);
     s.request_size = RequestHead::kSize + random_.below(120);
     s.response_size = ResponseHead::kSize + random_.below(protocol == Protocol::tcp ? 1500 : 600);
     s.pause = milliseconds(random_.below(4000));
     s.server_pause = random_.one_in(3) ? Duration(milliseconds(random_.below(2000))) : Duration(0);
     s.server_closes = random_.one_in(4);
+    if (former != nullptr) continue;  // begins when that one has ended
     // Nodes need a moment to learn that holders are there.
     const TimePoint begin =
         agenda_.now() + seconds(1) + plan_.arrivals * static_cast<int>(i) / static_cast<int>(plan_.sessions);
@@ -151,7 +163,14 @@ Result World::run() {
   result.problems = truth_.problems;
   result.problem_count = truth_.problem_count;
   result.events = agenda_.done();
+  result.errors = truth_.errors;
   return result;
+}
+
+/// UDP, its holder was away: the session began anew at another server, and nodes with an entry of the former one keep to that.
+bool World::is_moved(const Session& session) const {
+  if (session.client_side.protocol != Protocol::udp) return false;
+  return session.was_exposed || (session.follows && truth_.sessions[*session.follows].was_exposed);
 }
 
 void World::judge(Result& result) {
@@ -159,7 +178,7 @@ void World::judge(Result& result) {
     result.done += s.is_done ? 1 : 0;
     result.without_backup += s.is_protected ? 0 : 1;
     if (s.is_done || !s.is_protected) continue;
-    if (s.is_split() || (truth_.is_full_nat && s.was_misled)) {
+    if (s.is_split() || (truth_.is_full_nat && s.was_misled) || truth_.is_outlived(s.id) || is_moved(s)) {
       ++result.excused;
       continue;
     }

@@ -20,6 +20,7 @@ struct Result {
   std::size_t excused = 0;         // sessions lost to what Truth excuses
   std::size_t moved = 0;           // sessions restored by RS or PS, all nodes
   std::size_t events = 0;          // of the agenda
+  std::size_t errors = 0;          // ICMP errors that came to whom they speak to
 };
 
 class World {
@@ -29,6 +30,7 @@ class World {
 
  private:
   void make_sessions();
+  [[nodiscard]] bool is_moved(const Session& session) const;
   void plan_faults();
   void kill_node(std::size_t node);
   void change_pool();

@@ -10,6 +10,7 @@
 #include "asrp/engine/flow_table.hpp"
 #include "asrp/packet/checksum.hpp"
 #include "asrp/packet/packet_view.hpp"
+#include "support/builders.hpp"
 #include "support/holder_twins.hpp"
 
 namespace asrp::test {
@@ -78,6 +79,25 @@ class KernelFlows final : public engine::FlowTable {
     const TuplePair& tuples = entry.flow.tuples;
     const Tuple to = match.is_original ? tuples.server_side : tuples.client_side.reversed();
     rewrite(view, octets, to);
+  }
+
+  /// The kernel's way with an ICMP error about a packet of a session that has an entry: it goes to who sent that packet, and
+  /// quotes it as it was sent. Nothing if there is no entry.
+  std::optional<Buffer> translate_error(const packet::PacketView& error) {
+    const auto quoted = packet::quoted_tuple(error);
+    const Match match = quoted ? look_up(quoted->reversed()) : Match{};
+    if (match.entry == nullptr) return std::nullopt;
+    const TuplePair& tuples = match.entry->flow.tuples;
+    const Tuple sent = match.is_original ? tuples.server_side.reversed() : tuples.client_side;
+    Buffer inner(error.payload().begin(), error.payload().end());
+    const auto view = packet::PacketView::parse(inner);
+    if (!view) return std::nullopt;
+    rewrite(*view, inner, sent);
+    const std::size_t at = error.transport_offset();
+    return test::icmp_error(error.tuple().src.address, sent.src.address)
+        .type(error.octets()[at], error.octets()[at + 1])
+        .quoting(inner)
+        .build();
   }
 
   template <typename Visit>
