@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The Lua dissector says of the generated captures what the generator says, field by field. Skipped without tshark."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import dissector
+import files
+import generate
+
+UNKNOWN_TO_WIRESHARK = {"null-linux"}  # the number that Linux gives to AF_INET6, in a loopback header
+
+BAD_KEYS = {"src", "dst", "sport", "dport", "carriage", "valid", "reason", "time"}
+
+
+def comparable(facts, claim):
+    """Of what is no message, the parts that can be read are shown but not predicted."""
+    return facts if claim == "message" else {key: value for key, value in facts.items() if key in BAD_KEYS}
+
+
+class Dissector(unittest.TestCase):
+    maxDiff = 4000
+
+    def compare(self, capture, directory, preferences=()):
+        path = Path(directory) / (capture.name + capture.suffix)
+        path.write_bytes(capture.octets())
+        families = {number: 6 if ":" in facts["src"] else 4 for number, facts, _, _ in capture.expected}
+        names = {number: name for number, _, _, name in capture.expected}
+        decimals = files.decimals(capture.form)
+        found = {number: rest for number, *rest in dissector.messages(path, decimals, Families(families), preferences)}
+        with self.subTest(capture=capture.name):
+            self.assertEqual(sorted(found.keys() - names.keys()), [], "frames without a message")
+            self.assertEqual([(n, names[n]) for n in sorted(names.keys() - found.keys())], [], "frames whose message isn't found")
+        for number, facts, claim, name in capture.expected:
+            if number not in found:
+                continue
+            with self.subTest(capture=capture.name, frame=number, case=name):
+                self.assertEqual(found[number][1], claim)
+                self.assertEqual(comparable(found[number][0], claim), comparable(facts, claim))
+
+    def test_every_link_type_and_form(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for capture in generate.captures():
+                if capture.name in UNKNOWN_TO_WIRESHARK:
+                    continue
+                self.compare(capture, directory)
+
+    def test_other_markers_and_ports(self):
+        exid = generate.Marker(254, 127, 0xBEEF)
+        assigned = generate.Marker(30, 10)
+        default = generate.capture("default", "ethernet", "nano-le", list(generate.marker_cases(generate.Marker(), 51200)))
+        for name, marker, port in (("exid", exid, 4321), ("assigned", assigned, 51200)):
+            options = {"port": port, "exid": marker.exid, "tcp_kind": marker.tcp_kind, "udp_kind": marker.udp_kind}
+            preferences = [f"asrp.{key}:{value}" for key, value in options.items()]
+            capture = generate.capture(name, "ethernet", "nano-le", list(generate.marker_cases(marker, port)))
+            with tempfile.TemporaryDirectory() as directory:
+                self.compare(capture, directory, preferences)
+                if port != 51200:
+                    default.expected = []
+                    self.compare(default, directory, preferences)
+
+
+class Families(dict):
+    """IPv4 where the generator expects no message at all."""
+
+    def __missing__(self, number):
+        return 4
+
+
+if __name__ == "__main__":
+    try:
+        dissector.run(["-v"])
+    except dissector.Unavailable as reason:
+        print(reason)
+        sys.exit(77)
+    unittest.main()
