@@ -57,6 +57,7 @@ class Builder {
     // What the raw tap has decided is not asked about again, provided that the entry is there.
     texts_.prerouting.push_back("-m mark --mark " + bit(marks.admitted) + "/" + bit(marks.admitted) +
                                 " -m conntrack --ctstate DNAT -j RETURN");
+    add_express();
     // Strays of all services stand before the rules for known sessions: a stray that carries a message is a stray.
     for (const ServiceConfig& service : config_.services)
       if (belongs(service.settings)) add_strays(service);
@@ -72,6 +73,17 @@ class Builder {
 
   static void once(std::vector<std::string>& chain, std::string rule) {
     if (std::find(chain.begin(), chain.end(), rule) == chain.end()) chain.push_back(std::move(rule));
+  }
+
+  /// What almost all packets are leaves first, however many rules follow: segments of known sessions without a message.
+  void add_express() {
+    const bool any_tcp = std::any_of(config_.services.begin(), config_.services.end(), [&](const ServiceConfig& s) {
+      return belongs(s.settings) && s.settings.protocol == Protocol::tcp;
+    });
+    if (!any_tcp) return;
+    texts_.prerouting.push_back("-p tcp ! --tcp-option " + std::to_string(config_.option.tcp_kind) +
+                                " -m conntrack --ctstate DNAT -m connmark --mark 0x0/" + bit(config_.marks.waiting) +
+                                " -j RETURN");
   }
 
   void add_strays(const ServiceConfig& service) {

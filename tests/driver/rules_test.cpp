@@ -85,6 +85,14 @@ TEST_CASE("node: SYN of TCP services are taken at the raw tap, and nothing else 
   CHECK(!has(rules_of(node_rules(Family::v6), "raw", "PREROUTING"), "NFQUEUE"));
 }
 
+TEST_CASE("node: a known session's segments without a message leave behind conntrack before all other rules") {
+  const auto set = node_rules(Family::v4);
+  const auto& net = rules_of(set, "mangle", "PREROUTING");
+  REQUIRE(net.size() > 3);
+  CHECK(net[2] == "-p tcp ! --tcp-option 253 -m conntrack --ctstate DNAT -m connmark --mark 0x0/0x10000000 -j RETURN");
+  CHECK(!has(rules_of(node_rules(Family::v6), "mangle", "PREROUTING"), "--tcp-option"));  // a UDP service only
+}
+
 TEST_CASE("node: strays stand before known packets, in both directions, and no queue bypasses") {
   const auto set = node_rules(Family::v4);
   const auto& net = rules_of(set, "mangle", "PREROUTING");
