@@ -177,7 +177,9 @@ Sighting in_datagram(const PacketView& view, std::size_t captured) {
   judge(payload, real, true, sighting);
   if (sighting.claim != Claim::invalid) return sighting;
   const bool is_known = payload.size() >= 2 && payload[0] == kVersion && payload[1] < wire::kMsgTypeCount;
-  if (!is_known && (real >= 2 || real == payload.size() || payload[0] != kVersion)) sighting.claim = Claim::not_asrp;
+  if (is_known) return sighting;
+  sighting.claim = Claim::not_asrp;
+  sighting.known = 0;
   return sighting;
 }
 

@@ -2,6 +2,8 @@
 // What is done with the packets of a capture: printed, written, followed, checked, drawn.
 #pragma once
 
+#include <string>
+
 #include "packet.hpp"
 #include "report/out.hpp"
 
@@ -22,6 +24,8 @@ class Report {
 
   /// False: packets in which nothing claims to be a message need not be given (saves most of the decoding).
   [[nodiscard]] virtual bool wants_all() const { return true; }
+  /// False when nothing more can come of it: its output is gone or its files are full. Reading ends then.
+  [[nodiscard]] virtual bool wants_more() const { return true; }
   /// After finish(): findings that the capture proves (exit status 3).
   [[nodiscard]] virtual bool has_certain_findings() const { return false; }
   /// What went wrong in the report itself, such as a picture that can't be written; empty if nothing did. Exit status 1.

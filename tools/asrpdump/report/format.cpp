@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report/format.hpp"
+
+#include <array>
+#include <charconv>
+#include <ctime>
+
+namespace asrp::dump {
+namespace {
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+char* put_octet(char* at, std::uint8_t octet) {
+  if (octet >= 100) *at++ = static_cast<char>('0' + octet / 100);
+  if (octet >= 10) *at++ = static_cast<char>('0' + octet / 10 % 10);
+  *at++ = static_cast<char>('0' + octet % 10);
+  return at;
+}
+
+char* put_v4(char* at, Octets octets) {
+  for (std::size_t i = 0; i < 4; ++i) {
+    if (i != 0) *at++ = '.';
+    at = put_octet(at, octets[i]);
+  }
+  return at;
+}
+
+char* put_group(char* at, std::uint16_t group) {
+  bool has_begun = false;
+  for (int shift = 12; shift >= 0; shift -= 4) {
+    const unsigned digit = (group >> shift) & 0xfU;
+    has_begun = has_begun || digit != 0 || shift == 0;
+    if (has_begun) *at++ = kHexDigits[digit];
+  }
+  return at;
+}
+
+/// The longest run of at least two zero groups, the first of equal ones (RFC 5952 4.2).
+struct Run {
+  std::size_t begin = 8;
+  std::size_t size = 1;
+};
+
+Run longest_zero_run(Octets octets) {
+  Run best;
+  for (std::size_t i = 0; i < 8;) {
+    std::size_t end = i;
+    while (end < 8 && load_u16(octets, 2 * end) == 0) ++end;
+    if (end - i > best.size) best = {i, end - i};
+    i = end == i ? i + 1 : end;
+  }
+  return best;
+}
+
+char* put_v6(char* at, Octets octets) {
+  const Run zeros = longest_zero_run(octets);
+  for (std::size_t i = 0; i < 8;) {
+    if (i == zeros.begin) {
+      *at++ = ':';
+      if (i == 0) *at++ = ':';
+      i += zeros.size;
+      continue;
+    }
+    at = put_group(at, load_u16(octets, 2 * i));
+    if (++i < 8) *at++ = ':';
+  }
+  return at;
+}
+
+char* put_address(char* at, const IpAddress& address) {
+  return address.is_v4() ? put_v4(at, address.octets()) : put_v6(at, address.octets());
+}
+
+char* put_endpoint(char* at, char* end, const Endpoint& endpoint) {
+  if (!endpoint.address.is_v4()) *at++ = '[';
+  at = put_address(at, endpoint.address);
+  if (!endpoint.address.is_v4()) *at++ = ']';
+  *at++ = ':';
+  return std::to_chars(at, end, endpoint.port).ptr;
+}
+
+constexpr std::size_t kEndpointRoom = 64;
+
+}  // namespace
+
+void append_number(std::string& out, std::uint64_t value) {
+  char digits[24];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+void append_padded(std::string& out, std::uint64_t value, int width) {
+  char digits[24];
+  const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;
+  for (auto size = end - digits; size < width; ++size) out.push_back('0');
+  out.append(digits, static_cast<std::size_t>(end - digits));
+}
+
+void append_hex(std::string& out, Octets octets) {
+  const std::size_t at = out.size();
+  out.resize(at + 2 * octets.size());
+  char* digits = out.data() + at;
+  for (const std::uint8_t octet : octets) {
+    *digits++ = kHexDigits[octet >> 4];
+    *digits++ = kHexDigits[octet & 0xf];
+  }
+}
+
+void append_hex_start(std::string& out, Octets octets, std::size_t limit) {
+  append_hex(out, octets.first(octets.size() < limit ? octets.size() : limit));
+  if (octets.size() > limit) out += "...";
+}
+
+void append_address(std::string& out, const IpAddress& address) {
+  char text[kEndpointRoom];
+  out.append(text, static_cast<std::size_t>(put_address(text, address) - text));
+}
+
+void append_endpoint(std::string& out, const Endpoint& endpoint) {
+  char text[kEndpointRoom];
+  out.append(text, static_cast<std::size_t>(put_endpoint(text, text + sizeof text, endpoint) - text));
+}
+
+void append_tuple(std::string& out, const Tuple& tuple) {
+  append_endpoint(out, tuple.src);
+  out.push_back('>');
+  append_endpoint(out, tuple.dst);
+}
+
+void append_protocol(std::string& out, Protocol protocol) {
+  if (protocol == Protocol::tcp) {
+    out += "tcp";
+  } else if (protocol == Protocol::udp) {
+    out += "udp";
+  } else {
+    append_number(out, static_cast<std::uint8_t>(protocol));
+  }
+}
+
+void append_cookie(std::string& out, Cookie cookie) {
+  std::array<std::uint8_t, 4> octets{};
+  store_u32(octets, 0, cookie.value);
+  append_hex(out, octets);
+}
+
+void append_fraction(std::string& out, std::uint32_t nanoseconds, std::uint8_t decimals) {
+  out.push_back('.');
+  append_padded(out, decimals > 6 ? nanoseconds : nanoseconds / 1000, decimals > 6 ? 9 : 6);
+}
+
+void append_seconds(std::string& out, const Stamp& stamp) {
+  // Before 1970 the fraction counts down: -0.5 is stored as -1 s and 500 ms.
+  if (stamp.seconds < 0) {
+    out.push_back('-');
+    const bool has_fraction = stamp.nanoseconds != 0;
+    append_number(out, static_cast<std::uint64_t>(-(stamp.seconds + (has_fraction ? 1 : 0))));
+    append_fraction(out, has_fraction ? 1'000'000'000 - stamp.nanoseconds : 0, stamp.decimals);
+    return;
+  }
+  append_number(out, static_cast<std::uint64_t>(stamp.seconds));
+  append_fraction(out, stamp.nanoseconds, stamp.decimals);
+}
+
+void append_type(std::string& out, wire::MsgType type) {
+  const auto number = static_cast<std::uint8_t>(type);
+  if (number < wire::kMsgTypeCount) {
+    out += to_string(type);
+  } else {
+    out += "type ";
+    append_number(out, number);
+  }
+}
+
+void Clock::look_up(std::int64_t seconds) {
+  if (is_known_ && seconds == second_) return;
+  second_ = seconds;
+  is_known_ = true;
+  const auto time = static_cast<std::time_t>(seconds);
+  std::tm parts{};
+  char text[64];
+  const bool is_right = localtime_r(&time, &parts) != nullptr;
+  const std::size_t size = is_right ? std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts) : 0;
+  text_.assign(text, size);
+  if (size == 0) text_ = "date unknown --:--:--";
+}
+
+std::string_view Clock::time_of_day(std::int64_t seconds) {
+  look_up(seconds);
+  return std::string_view(text_).substr(text_.size() - 8);
+}
+
+std::string_view Clock::date_and_time(std::int64_t seconds) {
+  look_up(seconds);
+  return text_;
+}
+
+}  // namespace asrp::dump

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report/json.hpp"
+
+#include "asrp/wire/layout.hpp"
+#include "report/format.hpp"
+
+namespace asrp::dump {
+namespace {
+
+/// `name` with its quotes, comma and colon: ",\"type\":".
+void key(std::string& out, std::string_view name) {
+  out += ",\"";
+  out += name;
+  out += "\":";
+}
+
+template <typename Append>
+void quoted(std::string& out, Append append) {
+  out.push_back('"');
+  append();
+  out.push_back('"');
+}
+
+void quoted_address(std::string& out, const IpAddress& address) {
+  quoted(out, [&] { append_address(out, address); });
+}
+
+void tuple(std::string& out, std::string_view name, const Tuple& value) {
+  key(out, name);
+  out += "{\"src\":";
+  quoted_address(out, value.src.address);
+  key(out, "sport");
+  append_number(out, value.src.port);
+  key(out, "dst");
+  quoted_address(out, value.dst.address);
+  key(out, "dport");
+  append_number(out, value.dst.port);
+  out.push_back('}');
+}
+
+/// A name where the draft has one, else the number.
+void name_or_number(std::string& out, std::string_view name, std::uint8_t number) {
+  if (name == "?") {
+    append_number(out, number);
+  } else {
+    quoted(out, [&] { out += name; });
+  }
+}
+
+void flags(std::string& out, const Sighting& sighting) {
+  constexpr std::pair<std::uint8_t, std::string_view> kNames[] = {
+      {wire::kFlagLip6, "\"F-LIP6\""}, {wire::kFlagCc, "\"F-CC\""}, {wire::kFlagNa, "\"F-NA\""}};
+  key(out, "flags");
+  out.push_back('[');
+  bool is_first = true;
+  for (const auto& [bit, name] : kNames) {
+    if (!sighting.message.has(bit)) continue;
+    if (!is_first) out.push_back(',');
+    out += name;
+    is_first = false;
+  }
+  out.push_back(']');
+}
+
+void header(std::string& out, const Sighting& sighting) {
+  const wire::Message& message = sighting.message;
+  key(out, "type");
+  name_or_number(out, wire::to_string(message.type), static_cast<std::uint8_t>(message.type));
+  key(out, "sttype");
+  name_or_number(out, wire::to_string(sighting.sttype), static_cast<std::uint8_t>(sighting.sttype));
+  flags(out, sighting);
+  key(out, "length");
+  append_number(out, sighting.length);
+  key(out, "protocol");
+  const bool is_named = message.protocol == Protocol::tcp || message.protocol == Protocol::udp;
+  if (is_named) out.push_back('"');
+  append_protocol(out, message.protocol);
+  if (is_named) out.push_back('"');
+  key(out, "cookie");
+  quoted(out, [&] { append_cookie(out, message.cookie); });
+}
+
+void body(std::string& out, const Sighting& sighting) {
+  const wire::Message& message = sighting.message;
+  if ((sighting.known & known::kSt1) != 0) tuple(out, "st1", message.st1);
+  if ((sighting.known & known::kSt2) != 0) tuple(out, "st2", message.st2);
+  if ((sighting.known & known::kSessionData) != 0) {
+    key(out, "session_data");
+    quoted(out, [&] { append_hex(out, message.session_data); });
+  }
+  if ((sighting.known & known::kNodeLocalIp) != 0) {
+    key(out, "node_local_ip");
+    quoted_address(out, message.node_local_ip);
+  }
+}
+
+void verdict(std::string& out, const Sighting& sighting) {
+  key(out, "valid");
+  if (sighting.claim == Claim::message) {
+    out += "true";
+    return;
+  }
+  out += "false";
+  key(out, "reason");
+  const bool is_cut = sighting.claim == Claim::cut;
+  quoted(out, [&] { out += to_string(is_cut ? Reason::truncated : sighting.reason); });
+  if (is_cut) out += ",\"cut\":true";
+  if (sighting.claim == Claim::not_asrp) out += ",\"not_asrp\":true";
+  key(out, "octets");
+  quoted(out, [&] { append_hex(out, sighting.octets); });
+}
+
+void carrier(std::string& out, const Packet& packet) {
+  const Tuple& tuple = packet.view->tuple();
+  out += "{\"time\":";
+  append_seconds(out, packet.stamp);
+  key(out, "frame");
+  append_number(out, packet.number);
+  key(out, "src");
+  quoted_address(out, tuple.src.address);
+  key(out, "dst");
+  quoted_address(out, tuple.dst.address);
+  key(out, "sport");
+  append_number(out, tuple.src.port);
+  key(out, "dport");
+  append_number(out, tuple.dst.port);
+  key(out, "carriage");
+  quoted(out, [&] { out += packet::to_string(packet.sighting.carriage); });
+}
+
+}  // namespace
+
+void append_json(std::string& out, const Packet& packet) {
+  const Sighting& sighting = packet.sighting;
+  carrier(out, packet);
+  if ((sighting.known & known::kHeader) != 0) header(out, sighting);
+  body(out, sighting);
+  verdict(out, sighting);
+  if ((sighting.known & known::kHeader) != 0 && (sighting.raw_flags & ~wire::kFlagsAssigned & 0xff) != 0) {
+    key(out, "unassigned_flags");
+    append_number(out, static_cast<std::uint8_t>(sighting.raw_flags & ~wire::kFlagsAssigned));
+  }
+  if (sighting.reserved != 0) {
+    key(out, "reserved");
+    append_number(out, sighting.reserved);
+  }
+  if (packet.reassembled) out += ",\"reassembled\":true";
+  out.push_back('}');
+}
+
+void JsonReport::on_packet(const Packet& packet) {
+  if (!packet.sighting.present()) return;
+  append_json(out_.buffer(), packet);
+  out_.character('\n');
+  out_.end_of_item();
+}
+
+}  // namespace asrp::dump
