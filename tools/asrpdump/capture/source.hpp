@@ -5,6 +5,7 @@
 #include <pcap/pcap.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,6 +60,8 @@ class Source {
 
   /// Hands on frames until the end, until the handler has enough, or until a signal. Returns what went wrong; empty if nothing.
   std::string run(FrameHandler& handler);
+  /// A file only: see InputStream::before_waiting().
+  void before_waiting(std::function<void()> call) { stream_->before_waiting(std::move(call)); }
   /// From a signal handler: makes a live run() return.
   void stop() { pcap_breakloop(pcap_); }
 

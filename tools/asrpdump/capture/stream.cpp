@@ -60,6 +60,7 @@ Result<std::unique_ptr<InputStream>, std::string> InputStream::open(const std::s
 
 bool InputStream::refill() {
   if (is_at_end_) return false;
+  if (size_ == 0 && before_waiting_) before_waiting_();
   for (;;) {
     if (stop_requested) break;
     const ssize_t size = ::read(fd_, input_.data(), input_.size());

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,9 @@ class InputStream {
 
   /// The stream for pcap_fopen_offline(), which closes it. This object must outlive it.
   std::FILE* file();
+
+  /// Called before a read that may have to wait for whoever fills a pipe. Regular files never wait.
+  void before_waiting(std::function<void()> call) { before_waiting_ = std::move(call); }
 
   /// Decimals of the file's stamps, from the head of a pcap or pcapng file: 6 or 9.
   [[nodiscard]] std::uint8_t decimals() const { return decimals_; }
@@ -54,6 +58,7 @@ class InputStream {
   std::uint64_t position_ = 0;
   std::string error_;
   std::uint8_t decimals_ = 6;
+  std::function<void()> before_waiting_;
 
   Buffer input_;  // as in the file
   std::size_t input_begin_ = 0;

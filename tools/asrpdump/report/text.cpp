@@ -26,6 +26,9 @@ const char* color_of(Claim claim) {
   }
 }
 
+/// Enough of a message that ends in its header to say what it would be.
+bool has_known_type(Octets octets) { return octets.size() >= 2 && octets[0] == 0 && octets[1] < wire::kMsgTypeCount; }
+
 }  // namespace
 
 TextReport::TextReport(Out& out, const TextOptions& options) : out_(out), options_(options) {
@@ -132,8 +135,9 @@ void TextReport::message(const Sighting& sighting) {
   out += packet::to_string(sighting.carriage);
   out.push_back(' ');
   paint(color_of(sighting.claim));
-  if (has_header) append_type(out, sighting.message.type);
-  if (has_header && sighting.claim != Claim::message) out.push_back(' ');
+  const bool has_type = has_header || (sighting.claim != Claim::not_asrp && has_known_type(sighting.octets));
+  if (has_type) append_type(out, static_cast<wire::MsgType>(sighting.octets[1]));
+  if (has_type && sighting.claim != Claim::message) out.push_back(' ');
   switch (sighting.claim) {
     case Claim::invalid:
       out_.text("invalid (").text(to_string(sighting.reason)).character(')');

@@ -31,6 +31,7 @@ class Rows {
     append_hex_start(out_, field, kShownOctets);
     out_.append(kOctetsColumn - std::min(kOctetsColumn - 1, out_.size() - start), ' ');
     value(out_, field);
+    out_.erase(out_.find_last_not_of(' ') + 1);
     out_.push_back('\n');
     at_ += size;
     return true;
