@@ -63,7 +63,6 @@ bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool 
   }
   Attempt& attempt = attempts_[slot];
   attempt.tuples = install.flow.tuples;
-  attempt.cookie = config_->cookies().issue(install.flow.tuples);
   attempt.packet = handle;
   attempt.tries = install.tries;
   attempt.ack_wanted = install.ack_wanted;
@@ -91,11 +90,12 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   const std::uint32_t waits = find_waiting(message.st1);
   if (attempt == kNoSlot && waits == kNoSlot) return discard(now, Counter::discarded_unmatched, message.st1, from.address);
   const TuplePair tuples = attempt != kNoSlot ? attempts_[attempt].tuples : waiting_[waits].tuples;
-  const Cookie cookie = attempt != kNoSlot ? attempts_[attempt].cookie : waiting_[waits].cookie;
   if (tuples.server_side.dst.address != from.address) {
     return discard(now, Counter::discarded_address, message.st1, from.address);
   }
-  if (cookie != message.cookie) return discard(now, Counter::discarded_cookie, message.st1, from.address);
+  // Derived from the tuples, so it needs not be kept.
+  if (!config_->cookies().verify(tuples, message.cookie))
+    return discard(now, Counter::discarded_cookie, message.st1, from.address);
   // The server-side tuple of an NC with F-CC is the older session's.
   if (!client_side && message.st2 != tuples.server_side) {
     return discard(now, Counter::discarded_tuple, message.st1, from.address);

@@ -137,7 +137,7 @@ TEST_CASE("UDP: silence of holders that are gone counts as RX") {
     CHECK(kinds(s.port_unreachable("10.0.0.1")) == "send_flow");
   }
   CHECK(s.flows.installed.size() == 1);
-  CHECK(s.flows.installed[0].mark == engine::FlowMark::unprotected);
+  CHECK(s.flows.installed.at(0).mark == engine::FlowMark::unprotected);
 }
 
 TEST_CASE("TCP: silence of holders that are gone is still silence") {

@@ -44,7 +44,7 @@ TEST_CASE("NC without F-CC: the next port, at once, with the kept copy and a new
   CHECK(c->message.st2.src.port == (first.st2.src.port == 65535 ? 1024 : first.st2.src.port + 1));
   CHECK(c->message.cookie != first.cookie);
   REQUIRE(s.flows.entries.size() == 1);
-  CHECK(s.flows.entries[0].tuples == c->message.tuples());
+  CHECK(s.flows.entries.at(0).tuples == c->message.tuples());
   CHECK(s.counter(NodeCounter::conflicts_server_side) == 1);
 }
 
@@ -186,7 +186,7 @@ TEST_CASE(
   CHECK(c->message.st2.src == first.st2.src);
   CHECK(c->message.st2.dst != first.st2.dst);
   REQUIRE(s.flows.entries.size() == 1);
-  CHECK(s.flows.entries[0].tuples == c->message.tuples());
+  CHECK(s.flows.entries.at(0).tuples == c->message.tuples());
   // The client's SYN again goes where its session is now.
   const auto again = s.packet(Tap::first, syn());
   REQUIRE(kinds(again) == "send_own:NS accept");

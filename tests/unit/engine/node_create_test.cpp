@@ -42,10 +42,10 @@ TEST_CASE("a SYN makes a session, and its packet goes on with the NS inside [spe
   CHECK(c->message.st2.src == endpoint(kClient));
   CHECK(c->message.cookie == policy::keyed_cookie(key_of(0x22), c->message.tuples()));
   REQUIRE(s.flows.installed.size() == 1);
-  CHECK(s.flows.installed[0].tuples == c->message.tuples());
-  CHECK(s.flows.installed[0].mark == FlowMark::none);
-  CHECK(s.flows.installed[0].one_way_suffices);
-  CHECK_FALSE(s.flows.installed[0].proven);
+  CHECK(s.flows.installed.at(0).tuples == c->message.tuples());
+  CHECK(s.flows.installed.at(0).mark == FlowMark::none);
+  CHECK(s.flows.installed.at(0).one_way_suffices);
+  CHECK_FALSE(s.flows.installed.at(0).proven);
   CHECK(s.counter(NodeCounter::sessions_created) == 1);
   CHECK(s.counter(NodeCounter::sent_ns_inline_tcp) == 1);
   CHECK(s.events.count(EventKind::session_created) == 1);
@@ -97,7 +97,7 @@ TEST_CASE("symmetric routing leaves the entry unproven, and marks the packet as 
   const auto outs = s.packet(Tap::first, syn());
   REQUIRE(kinds(outs) == "replace");
   CHECK(outs[0].mark == 0x08000000);
-  CHECK_FALSE(s.flows.installed[0].one_way_suffices);
+  CHECK_FALSE(s.flows.installed.at(0).one_way_suffices);
 }
 
 TEST_CASE("a SYN that can't carry the NS has it sent apart, with F-NA, and the session waits") {
@@ -108,7 +108,7 @@ TEST_CASE("a SYN that can't carry the NS has it sent apart, with F-NA, and the s
     CHECK(d->from == endpoint("192.0.2.10:51200"));
     CHECK(d->to == Endpoint{server_of(s).address, 51200});
     CHECK(d->message.has(wire::kFlagNa));
-    CHECK(s.flows.installed[0].mark == FlowMark::waiting);
+    CHECK(s.flows.installed.at(0).mark == FlowMark::waiting);
     CHECK(s.counter(why) == 1);
     CHECK(s.engine.gauges().waiting == 1);
   };
@@ -140,7 +140,7 @@ TEST_CASE("no NS towards a server without a holder") {
     for (auto& b : options.services[0].backends) b.holder = engine::HolderPresence::no;
     NodeScript s(options);
     CHECK(kinds(s.packet(Tap::first, syn())) == "accept");
-    CHECK(s.flows.installed[0].mark == FlowMark::none);
+    CHECK(s.flows.installed.at(0).mark == FlowMark::none);
     CHECK(s.counter(NodeCounter::sessions_unprotected) == 0);
   }
   SUBCASE("holder = probe that has never answered: unprotected") {
@@ -151,7 +151,7 @@ TEST_CASE("no NS towards a server without a holder") {
     for (auto& b : fresh.services[0].backends) b.address.address = address("10.9.0." + b.id.substr(1));
     s.reconfigure(fresh);
     CHECK(kinds(s.packet(Tap::first, syn())) == "accept");
-    CHECK(s.flows.installed[0].mark == FlowMark::unprotected);
+    CHECK(s.flows.installed.at(0).mark == FlowMark::unprotected);
     CHECK(s.counter(NodeCounter::sessions_unprotected) == 1);
     CHECK(s.events.count(EventKind::session_unprotected) == 1);
   }
@@ -164,7 +164,7 @@ TEST_CASE("no NS towards a server without a holder") {
     NodeScript s(options);
     for (int i = 1; i <= 4; ++i) s.port_unreachable("10.0.0." + std::to_string(i));
     CHECK(kinds(s.packet(Tap::first, syn())) == "accept");
-    CHECK(s.flows.installed[0].mark == FlowMark::unprotected);
+    CHECK(s.flows.installed.at(0).mark == FlowMark::unprotected);
   }
 }
 
@@ -237,7 +237,7 @@ TEST_CASE("an explicit first packet of UDP creates at once, with the NS in its o
   CHECK(c->message.protocol == Protocol::udp);
   CHECK(s.counter(NodeCounter::sent_ns_inline_udp) == 1);
   CHECK(s.counter(NodeCounter::recoveries_started) == 0);
-  CHECK(s.flows.installed[0].one_way_suffices);
+  CHECK(s.flows.installed.at(0).one_way_suffices);
 }
 
 TEST_CASE("what only looks like a first packet queries") {

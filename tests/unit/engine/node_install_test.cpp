@@ -55,7 +55,7 @@ TEST_CASE("an entry that is closing, or whose server is not usable any more, mak
     CHECK(kinds(s.packet(Tap::first, syn())) == "replace");
     REQUIRE(s.flows.installed.size() == 1);
     CHECK(s.flows.entries.size() == 1);
-    CHECK(s.flows.entries[0].tuples == s.flows.installed[0].tuples);
+    CHECK(s.flows.entries.at(0).tuples == s.flows.installed.at(0).tuples);
     CHECK(s.counter(NodeCounter::sessions_replaced) == 1);
   };
   run({tcp_tuple(kClient, kVip), tcp_tuple(kClient, "10.0.0.1:8080")}, true);

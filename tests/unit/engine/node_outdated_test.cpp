@@ -25,7 +25,7 @@ TEST_CASE("a PS of the same server replaces an outdated entry, and its packet go
   const auto outs = s.packet(Tap::known, with_inline(syn_ack(), good_ps(new_session())));
   REQUIRE(kinds(outs) == "drop send_flow");
   REQUIRE(s.flows.entries.size() == 1);
-  CHECK(s.flows.entries[0].tuples == new_session());
+  CHECK(s.flows.entries.at(0).tuples == new_session());
   CHECK(s.counter(NodeCounter::sessions_outdated) == 1);
   CHECK(s.counter(NodeCounter::sessions_restored_ps) == 1);
 }
@@ -36,7 +36,7 @@ TEST_CASE("a separate PS replaces an outdated entry and ends here") {
   const Buffer data = tcp(kServer, "10.1.0.1:3000").push().payload("x").build();
   CHECK(kinds(s.packet(Tap::known, separate(data, good_ps(new_session())))) == "drop");
   REQUIRE(s.flows.entries.size() == 1);
-  CHECK(s.flows.entries[0].tuples == new_session());
+  CHECK(s.flows.entries.at(0).tuples == new_session());
 }
 
 TEST_CASE("a PS whose cookie is wrong replaces nothing [spec 4.3.2-6]") {
@@ -60,7 +60,7 @@ TEST_CASE("an RS of the same server replaces what is outdated, on one side or on
   const std::size_t outdated = s.flows.entries.size();
   CHECK(kinds(s.message(answer_from(*q), kNode, rs_to(*q, told))) == "send_flow");
   REQUIRE(s.flows.entries.size() == 1);
-  CHECK(s.flows.entries[0].tuples == told);
+  CHECK(s.flows.entries.at(0).tuples == told);
   CHECK(s.counter(NodeCounter::sessions_outdated) == outdated);
 }
 
@@ -75,7 +75,7 @@ TEST_CASE("an RS replaces no entry of another server than the one that was asked
   CHECK(s.message(answer_from(*q), kNode, rs_to(*q, told)).empty());
   s.advance(seconds(1));
   REQUIRE(s.flows.entries.size() == 1);
-  CHECK(s.flows.entries[0].tuples == there);
+  CHECK(s.flows.entries.at(0).tuples == there);
   CHECK(s.counter(NodeCounter::sessions_outdated) == 0);
   CHECK(s.counter(NodeCounter::discarded_elsewhere) == 1);
 }
@@ -108,7 +108,7 @@ TEST_CASE("what a PS told of a moment ago gives way to the next PS of the same s
   REQUIRE(s.flows.entries.at(0).tuples == old_session());
   CHECK(kinds(s.packet(Tap::known, with_inline(syn_ack(), good_ps(new_session())))) == "drop send_flow");
   REQUIRE(s.flows.entries.size() == 1);
-  CHECK(s.flows.entries[0].tuples == new_session());
+  CHECK(s.flows.entries.at(0).tuples == new_session());
   CHECK(s.counter(NodeCounter::drops_conflict) == 0);
 }
 

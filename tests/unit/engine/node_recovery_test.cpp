@@ -83,10 +83,10 @@ TEST_CASE("RS restores the session, and what was held goes on in order [spec 4.3
   CHECK(outs[0].octets == forwarded(segment("one")));
   CHECK(outs[1].octets == forwarded(segment("two")));
   REQUIRE(s.flows.installed.size() == 1);
-  CHECK(s.flows.installed[0].tuples == pair);
-  CHECK(s.flows.installed[0].proven);
-  CHECK(s.flows.installed[0].one_way_suffices);
-  CHECK(s.flows.installed[0].mark == FlowMark::none);
+  CHECK(s.flows.installed.at(0).tuples == pair);
+  CHECK(s.flows.installed.at(0).proven);
+  CHECK(s.flows.installed.at(0).one_way_suffices);
+  CHECK(s.flows.installed.at(0).mark == FlowMark::none);
   CHECK(s.counter(NodeCounter::sessions_restored_rs) == 1);
   CHECK(s.engine.gauges().recoveries == 0);
   CHECK(s.engine.gauges().held_packets == 0);
@@ -151,7 +151,7 @@ TEST_CASE("the list's first session counts, also if a later candidate answers fi
       CHECK(kinds(answer(s, queries[0], rx_to(queries[0]))) == "send_flow");
     }
     REQUIRE(s.flows.installed.size() == 1);
-    CHECK(s.flows.installed[0].tuples == (first_has_it ? first : second));
+    CHECK(s.flows.installed.at(0).tuples == (first_has_it ? first : second));
   };
   run(true, false);
   run(false, false);
@@ -262,7 +262,7 @@ TEST_CASE("UDP without a session: RX from all makes one, with F-NA [spec 4.3.3-5
   CHECK(c->stripped == forwarded(one));
   CHECK(outs[1].octets == forwarded(two));
   REQUIRE(s.flows.installed.size() == 1);
-  CHECK(s.flows.installed[0].mark == FlowMark::waiting);
+  CHECK(s.flows.installed.at(0).mark == FlowMark::waiting);
   CHECK(s.engine.gauges().waiting == 1);
 }
 
@@ -272,7 +272,7 @@ TEST_CASE("UDP: RS restores instead") {
   const TuplePair pair{udp_tuple("203.0.113.7:5000", "198.51.100.1:53"),
                        {endpoint("203.0.113.7:5000"), {queries[0].to.address, 5353}, Protocol::udp}};
   CHECK(kinds(answer(s, queries[0], rs_to(queries[0], pair))) == "send_flow");
-  CHECK(s.flows.installed[0].mark == FlowMark::none);
+  CHECK(s.flows.installed.at(0).mark == FlowMark::none);
 }
 
 TEST_CASE("bounds: packets per session, packets and octets in all, recoveries") {

@@ -68,8 +68,8 @@ TEST_CASE("an inline PS restores without a query [spec 4.3.10-1, 4.3.10-2, 4.3.2
   REQUIRE(kinds(outs) == "drop send_flow");
   CHECK(outs[1].octets == forwarded(syn_ack()));
   REQUIRE(s.flows.installed.size() == 1);
-  CHECK(s.flows.installed[0].tuples == session());
-  CHECK(s.flows.installed[0].proven);
+  CHECK(s.flows.installed.at(0).tuples == session());
+  CHECK(s.flows.installed.at(0).proven);
   CHECK(s.counter(NodeCounter::sessions_restored_ps) == 1);
   CHECK(s.counter(NodeCounter::received_ps) == 1);
   CHECK(s.counter(NodeCounter::recoveries_started) == 0);

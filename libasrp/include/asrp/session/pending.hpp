@@ -75,7 +75,6 @@ struct Waiting {
 /// A first packet whose mapping may turn out to be taken: a copy, or the packet itself (decisions 6, 7).
 struct Attempt {
   TuplePair tuples;
-  Cookie cookie;
   PacketPool::Handle packet = PacketPool::kNone;
   TimePoint due;
   std::uint8_t tries = 1;
