@@ -1,13 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The manual knows every key of the example configurations and every option of the programs."""
+"""The manual knows every key of the example configurations and every option of the programs; so do the shells' completions."""
 import re
 
 import tree
 
 # Where a page's options stand; both daemons have the same.
 DAEMON = "asrpd-common/frame/command_line.cpp"
-PAGES = {"asrpd-node.8": DAEMON, "asrpd-holder.8": DAEMON, "asrpctl.8": "tools/asrpctl/main.cpp"}
+PAGES = {"asrpd-node.8": DAEMON, "asrpd-holder.8": DAEMON, "asrpctl.8": "tools/asrpctl/main.cpp",
+         "asrpdump.1": "tools/asrpdump/options_table.cpp"}
+COMPLETED = "tools/asrpdump/options_table.cpp"
 KEY = re.compile(r"^(?:# )?([a-z][a-z_0-9]*) = ", re.MULTILINE)
+
+
+def _options(root, source):
+    return sorted(set(re.findall(r'"(--[a-z-]+)"', (root / source).read_text(encoding="utf-8"))))
 
 
 def problems(root):
@@ -17,9 +23,14 @@ def problems(root):
     for example in sorted((root / "packaging/examples").glob("*.toml")):
         for key in sorted(set(KEY.findall(example.read_text(encoding="utf-8"))) - documented):
             found.append(f"{tree.relative(root, example)}: {key} is not in docs/man/asrpd.toml.5")
+    for script in sorted((root / "packaging/completion").glob("*")):
+        text = script.read_text(encoding="utf-8")
+        for option in _options(root, COMPLETED):
+            if not re.search(rf"(--|-l ){option[2:]}\b(?!-)", text):
+                found.append(f"{tree.relative(root, script)}: {option} is missing")
     for name, source in PAGES.items():
         text = (root / "docs/man" / name).read_text(encoding="utf-8").replace("\\-", "-")
-        for option in sorted(set(re.findall(r'"(--[a-z-]+)"', (root / source).read_text(encoding="utf-8")))):
+        for option in _options(root, source):
             if option not in text:
                 found.append(f"{source}: {option} is not in docs/man/{name}")
     return found
