@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes pcap and pcapng files in each form that exists: both byte orders, micro- and nanoseconds, compressed or not."""
+"""Writes pcap and pcapng files in each form that exists: both byte orders, micro- and nanoseconds, compressed or not. Reads them, too."""
 
 import dataclasses
 import gzip
@@ -76,3 +76,48 @@ FORMS = {
 def decimals(form):
     """How many decimals of a second the file has."""
     return 9 if "nano" in form else 6
+
+
+# --- reading -----------------------------------------------------------------------------------------------------------
+
+
+def read(octets):
+    """Yields (link type, octets as captured) of each frame, as far as the file makes sense."""
+    if octets[:2] == b"\x1f\x8b":
+        octets = gzip.decompress(octets)
+    if octets[:4] == b"\x0a\x0d\x0d\x0a":
+        yield from _read_pcapng(octets)
+    elif octets[:4] in (b"\xa1\xb2\xc3\xd4", b"\xa1\xb2\x3c\x4d"):
+        yield from _read_pcap(octets, ">")
+    elif octets[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"):
+        yield from _read_pcap(octets, "<")
+
+
+def _read_pcap(octets, order):
+    if len(octets) < 24:
+        return
+    link, at = struct.unpack(order + "I", octets[20:24])[0] & 0xFFFF, 24
+    while at + 16 <= len(octets):
+        size = struct.unpack(order + "I", octets[at + 8 : at + 12])[0]
+        yield link, octets[at + 16 : at + 16 + size]
+        at += 16 + size
+
+
+def _read_pcapng(octets):
+    order, at, interfaces = "<", 0, []
+    while at + 12 <= len(octets):
+        if octets[at : at + 4] == b"\x0a\x0d\x0d\x0a":
+            order, interfaces = "<" if octets[at + 8] == 0x4D else ">", []
+        kind, size = struct.unpack(order + "II", octets[at : at + 8])
+        if size < 12:
+            return
+        body = octets[at + 8 : at + size - 4]
+        if kind == 1 and len(body) >= 2:
+            interfaces.append(struct.unpack(order + "H", body[:2])[0])
+        elif kind == 6 and len(body) >= 20:
+            number, _, _, captured = struct.unpack(order + "IIII", body[:16])
+            if number < len(interfaces):
+                yield interfaces[number], body[20 : 20 + captured]
+        elif kind == 3 and len(body) >= 4 and interfaces:
+            yield interfaces[0], body[4 : 4 + struct.unpack(order + "I", body[:4])[0]]
+        at += size

@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import cuts
 import dissector
 import files
 import generate
@@ -46,6 +47,27 @@ class Dissector(unittest.TestCase):
                 if capture.name in UNKNOWN_TO_WIRESHARK:
                     continue
                 self.compare(capture, directory)
+
+    def test_cut_by_the_capture(self):
+        capture, samples = cuts.capture()
+        capture.expected = [(n, sample.facts, "", "") for n, (sample, _) in samples.items()]
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "cuts.pcap"
+            path.write_bytes(capture.octets())
+            families = {n: 6 if ":" in sample.facts["src"] else 4 for n, (sample, _) in samples.items()}
+            found = {number: rest for number, *rest in dissector.messages(path, 9, families)}
+        for number, (sample, length) in samples.items():
+            with self.subTest(sample=sample.name, captured=length, frame=number):
+                expected = cuts.expected(sample, length)
+                self.assertEqual(found[number][1] if number in found else "none", expected)
+                if expected != "none":
+                    known = found[number][0]
+                    del known["time"]
+                    if expected == "cut":
+                        known.pop("carriage")  # whether data follow may lie beyond
+                    else:
+                        self.assertEqual(known.keys(), sample.facts.keys())
+                    self.assertEqual(known, {key: sample.facts[key] for key in known})
 
     def test_other_markers_and_ports(self):
         exid = generate.Marker(254, 127, 0xBEEF)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""asrpdump says of the generated captures what the generator says: as JSON, and in its lines of text."""
+
+import tempfile
+import unittest
+from pathlib import Path
+
+import asrpdump
+import cuts
+import files
+import generate
+
+CARRIER_KEYS = {"time", "src", "dst", "sport", "dport", "carriage", "valid", "reason"}
+EXTRA_KEYS = {"cut", "not_asrp", "octets", "reassembled", "unassigned_flags", "reserved"}
+
+
+def comparable(facts, claim):
+    if claim == "message":
+        return {key: value for key, value in facts.items() if key not in EXTRA_KEYS}
+    keys = CARRIER_KEYS if claim == "invalid" else CARRIER_KEYS - {"valid", "reason"}
+    return {key: value for key, value in facts.items() if key in keys}
+
+
+class Asrpdump(unittest.TestCase):
+    maxDiff = 4000
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+
+    def write(self, capture):
+        path = Path(self.directory.name) / (capture.name + capture.suffix)
+        path.write_bytes(capture.octets())
+        return path
+
+    def output(self, *arguments):
+        done = asrpdump.run(*arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.decode()
+
+    def compare(self, capture, *arguments):
+        found = {number: rest for number, *rest in asrpdump.objects(self.output("-r", self.write(capture), "--json", *arguments))}
+        names = {number: name for number, _, _, name in capture.expected}
+        with self.subTest(capture=capture.name):
+            self.assertEqual(sorted(found.keys() - names.keys()), [], "frames without a message")
+            self.assertEqual([(n, names[n]) for n in sorted(names.keys() - found.keys())], [], "frames whose message isn't found")
+        for number, facts, claim, name in capture.expected:
+            if number not in found:
+                continue
+            with self.subTest(capture=capture.name, frame=number, case=name):
+                self.assertEqual(found[number][1], claim)
+                self.assertEqual(comparable(found[number][0], claim), comparable(facts, claim))
+
+    def test_json_of_every_link_type_and_form(self):
+        for capture in generate.captures():
+            self.compare(capture)
+
+    def test_text_of_every_message(self):
+        capture = generate.capture("text", "ethernet", "nano-be", list(generate.valid_cases(2)) + list(generate.damaged_cases()))
+        lines = self.output("-r", self.write(capture), "-tt").splitlines()
+        self.assertEqual(len(lines), len(capture.expected))
+        for line, (number, facts, claim, name) in zip(lines, capture.expected, strict=True):
+            with self.subTest(frame=number, case=name, line=line):
+                at = 0
+                for part in self.parts(facts, claim):
+                    self.assertIn(part, line[at:])
+                    at = line.index(part, at) + len(part)
+
+    def parts(self, facts, claim):
+        if claim == "message":
+            return asrpdump.text_parts(facts)
+        ends = [asrpdump.endpoint(facts["src"], facts["sport"]), asrpdump.endpoint(facts["dst"], facts["dport"])]
+        parts = [facts["time"], " > ".join(ends) + ":", facts["carriage"]]
+        return parts + ["invalid (%s)" % facts["reason"] if claim == "invalid" else "not ASRP?"]
+
+    def test_tree_names_every_field(self):
+        capture = generate.capture("tree", "ethernet", "micro-le", list(generate.valid_cases(3))[::3])
+        text = self.output("-r", self.write(capture), "-v", "-tt")
+        for _, facts, _, name in capture.expected:
+            with self.subTest(case=name):
+                start = text.index(facts["time"])
+                stop = text.find("\n1", start)
+                block = text[start : stop if stop > 0 else None]
+                for value in [facts["cookie"], facts["sttype"], facts.get("node_local_ip", ""), facts["cookie"]]:
+                    self.assertIn(value, block)
+                self.assertGreater(len(block.splitlines()), 9)
+
+    def test_cut_by_the_capture(self):
+        capture, samples = cuts.capture()
+        found = {number: rest for number, *rest in asrpdump.objects(self.output("-r", self.write(capture), "--json"))}
+        for number, (sample, length) in samples.items():
+            with self.subTest(sample=sample.name, captured=length, frame=number):
+                expected = cuts.expected(sample, length)
+                self.assertEqual(found[number][1] if number in found else "none", expected)
+                if expected == "none":
+                    continue
+                known = {key: value for key, value in found[number][0].items() if key not in EXTRA_KEYS | {"time"}}
+                if expected == "message":
+                    self.assertEqual(known, sample.facts)
+                else:  # what is shown of it is right
+                    self.assertEqual(known.pop("reason"), "truncated")
+                    self.assertFalse(known.pop("valid"))
+                    known.pop("carriage")  # whether data follow may lie beyond
+                    self.assertEqual(known, {key: sample.facts[key] for key in known})
+
+    def test_snap_length_of_the_file(self):
+        cases = list(generate.valid_cases(4))
+        whole = generate.capture("whole", "ethernet", "micro-le", cases)
+        for length in (14, 34, 60, 96, 128, 200):
+            capture = generate.capture("snap", "ethernet", "micro-le", cases)
+            capture.frames = [files.Frame(f.time, f.octets[:length], len(f.octets)) for f in whole.frames]
+            for number, facts, claim in asrpdump.objects(self.output("-r", self.write(capture), "--json")):
+                self.assertIn(claim, ("message", "cut"), (length, number, facts))
+
+
+if __name__ == "__main__":
+    unittest.main()

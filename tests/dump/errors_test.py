@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What asrpdump does with files, pipes and disks that fail it: it says so, at which packet, exits with 1, and what it had decoded is out."""
+
+import gzip
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import asrpdump
+import files
+import generate
+import links
+
+
+WHOLE = [case for case in generate.valid_cases(5) if len(case.packets) == 1]
+
+
+def small_capture(form="micro-le", count=40):
+    return generate.capture("small", "ethernet", form, WHOLE[:count])
+
+
+class Errors(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+        self.capture = small_capture()
+
+    def write(self, octets, name="file.pcap"):
+        path = self.directory / name
+        path.write_bytes(octets)
+        return path
+
+    def fails(self, done, *words, lines=None):
+        message = done.stderr.decode()
+        self.assertEqual(done.returncode, 1, message)
+        for word in words:
+            self.assertIn(word, message)
+        if lines is not None:
+            self.assertEqual(len(done.stdout.splitlines()), lines)
+        self.assertLessEqual(len(message.splitlines()), 3, message)
+
+    def test_file_that_ends_in_the_middle(self):
+        for form in ("micro-le", "nano-be", "ng-micro-le", "ng-nano-be"):
+            with self.subTest(form):
+                capture = small_capture(form)
+                whole = capture.octets()
+                before = small_capture(form, 30).octets()
+                self.fails(asrpdump.run("-r", self.write(whole[: len(before) + 20])), "file.pcap", "packet 30", lines=30)
+
+    def test_damaged_packet_header(self):
+        octets = bytearray(self.capture.octets())
+        at = len(small_capture(count=10).octets())
+        octets[at + 8 : at + 12] = b"\xff\xff\xff\x7f"
+        self.fails(asrpdump.run("-r", self.write(octets)), "packet 10", lines=10)
+
+    def test_gzip_that_ends_in_the_middle(self):
+        octets = gzip.compress(small_capture(count=200).octets(), 1)
+        done = asrpdump.run("-r", self.write(octets[: len(octets) // 2], "file.pcap.gz"))
+        self.fails(done, "file.pcap.gz", "packet ")
+        self.assertGreater(len(done.stdout.splitlines()), 10)
+
+    def test_gzip_that_is_damaged(self):
+        octets = bytearray(gzip.compress(small_capture(count=200).octets(), 1))
+        for n in range(len(octets) // 2, len(octets) // 2 + 60):
+            octets[n] ^= 0xA5
+        self.fails(asrpdump.run("-r", self.write(octets, "file.pcap.gz")), "file.pcap.gz", "packet ")
+
+    def test_what_is_no_capture(self):
+        for name, octets in (("empty", b""), ("short", b"\xd4\xc3\xb2\xa1\2"), ("text", b"GET / HTTP/1.0\r\n" * 20), ("gz", gzip.compress(b""))):
+            with self.subTest(name):
+                self.fails(asrpdump.run("-r", self.write(octets, name)), name, lines=0)
+        self.fails(asrpdump.run("-r", self.directory), str(self.directory), "directory", lines=0)
+        self.fails(asrpdump.run("-r", self.directory / "missing"), "missing", "No such file", lines=0)
+        self.fails(asrpdump.run("-r", "/dev/null"), "/dev/null", lines=0)
+        self.fails(asrpdump.run("-r", "-"), "standard input", lines=0)
+
+    def test_file_without_packets(self):
+        done = asrpdump.run("-r", self.write(files.pcap([], 1)))
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, b"", b""))
+
+    def test_names(self):
+        octets = self.capture.octets()
+        for name in ("-r.pcap", "with a space", "--json", "caf\u00e9"):
+            with self.subTest(name):
+                self.write(octets, name)
+                for arguments in (["-r", name], ["--read", name], ["./" + name]):
+                    done = asrpdump.run(*arguments, cwd=self.directory)
+                    self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 40), (arguments, done.stderr))
+
+    def test_standard_input(self):
+        for form in ("micro-le", "ng-nano-be", "gz-micro-le"):
+            with self.subTest(form):
+                capture = small_capture(form)
+                done = asrpdump.run("-r", "-", "--json", stdin=None, input=capture.octets())
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual([f["time"] for _, f, _ in asrpdump.objects(done.stdout)], [f["time"] for _, f, _, _ in capture.expected])
+
+    def several_interfaces(self, second):
+        """A pcapng with another interface behind its 12th packet, and packets of both."""
+        frames = self.capture.frames
+        parts = [files.section("<"), files.interface("<", 1)]
+        parts += [files.enhanced("<", f) for f in frames[:12]]
+        parts.append(files.interface("<", *second))
+        for f in frames[12:20]:
+            packet = f.octets[14:]
+            octets = links.LINKS["sll2"][1](packet) if second[0] == 276 else f.octets
+            parts.append(files.enhanced("<", files.Frame(f.time, octets), number=1))
+        return self.write(b"".join(parts), "two.pcapng")
+
+    def test_several_link_types_in_one_file(self):
+        for arguments in ([], ["--json"]):
+            done = asrpdump.run("-r", self.several_interfaces((276,)), *arguments)
+            if done.returncode == 0:  # a libpcap that can
+                self.assertEqual(len(done.stdout.splitlines()), 20)
+            else:
+                self.fails(done, "two.pcapng", "packet 12", "link", lines=12)
+
+    def test_several_snapshot_lengths_in_one_file(self):
+        done = asrpdump.run("-r", self.several_interfaces((1, False, 128)))
+        if done.returncode == 0:
+            self.assertEqual(len(done.stdout.splitlines()), 20)
+        else:
+            self.fails(done, "two.pcapng", "packet 12", lines=12)
+
+    def test_unknown_link_type(self):
+        done = asrpdump.run("-r", self.write(files.pcap(self.capture.frames, 147)))
+        self.assertEqual((done.returncode, done.stdout), (0, b""))
+        self.assertIn(b"link type", done.stderr)
+
+    def test_wrong_usage(self):
+        path = self.write(self.capture.octets())
+        for arguments in ([], ["--nonsense"], ["-r", path, "-c", "many"], ["-r", path, "-i", "lo"], ["-r", path, "-G", "0", "-w", "x"]):
+            with self.subTest(arguments):
+                done = asrpdump.run(*arguments, cwd=self.directory)
+                self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
+                self.assertNotEqual(done.stderr, b"")
+
+    def test_wrong_filter(self):
+        done = asrpdump.run("-r", self.write(self.capture.octets()), "no", "such", "filter")
+        self.assertIn(done.returncode, (1, 2))
+        self.assertIn(b"filter", done.stderr)
+
+    # --- output ----------------------------------------------------------------------------------------------------------
+
+    def test_broken_pipe(self):
+        path = self.write(small_capture(count=300).octets())
+        for arguments in ([], ["--json"], ["-v", "-x"], ["-l"], ["-w", "-"]):
+            with self.subTest(arguments):
+                read, write = os.pipe()
+                os.close(read)
+                with subprocess.Popen([asrpdump.PROGRAM, "-r", path, *arguments], stdout=write, stderr=subprocess.PIPE) as process:
+                    os.close(write)
+                    message = process.stderr.read().decode()
+                    status = process.wait(20)
+                self.assertEqual(status, 1, message)  # no signal, no silence
+                self.assertLessEqual(len(message.splitlines()), 2)
+
+    def test_reader_that_has_enough(self):
+        path = self.write(small_capture(count=300).octets())
+        command = f"'{asrpdump.PROGRAM}' -r '{path}' -l 2>/dev/null | head -n 3"
+        done = subprocess.run(["sh", "-c", command], capture_output=True, check=False, timeout=20)
+        self.assertEqual(len(done.stdout.splitlines()), 3)
+
+    def test_full_disk(self):
+        path = self.write(small_capture(count=300).octets())
+        self.fails(asrpdump.run("-r", path, "-w", "/dev/full"), "/dev/full", "No space", "packet")
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run([asrpdump.PROGRAM, "-r", path], stdout=full, stderr=subprocess.PIPE, check=False, timeout=20)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"No space", done.stderr)
+
+    def test_place_that_cannot_be_written_to(self):
+        self.fails(asrpdump.run("-r", self.write(self.capture.octets()), "-w", self.directory / "no" / "file"), "No such file", lines=0)
+
+    def messages_of(self, path):
+        done = asrpdump.run("-r", path, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [(facts, claim) for _, facts, claim in asrpdump.objects(done.stdout)]
+
+    def test_write_keeps_what_carries_messages(self):
+        for form in ("micro-le", "nano-be", "ng-nano-le"):
+            with self.subTest(form):
+                cases = list(generate.valid_cases(6))[::4] + list(generate.damaged_cases())[::3]
+                capture = generate.capture("all", "ethernet", form, cases)
+                plain = [files.Frame(f.time, links.ethernet(b"\x45\0\0\x1c" + bytes(4) + b"\x40\xfd" + bytes(18))) for f in capture.frames[:50]]
+                capture.frames = plain + capture.frames
+                path, kept = self.write(capture.octets(), "all" + capture.suffix), self.directory / "kept.pcap"
+                done = asrpdump.run("-r", path, "-w", kept)
+                self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
+                before, after = self.messages_of(path), self.messages_of(kept)
+                self.assertEqual(before, after)
+                self.assertGreater(len(before), 100)
+                self.assertFalse({f.octets for f in plain} & {octets for _, octets in files.read(kept.read_bytes())})
+
+    def test_count(self):
+        path = self.write(self.capture.octets())
+        self.assertEqual(len(asrpdump.run("-r", path, "-c", 7).stdout.splitlines()), 7)
+
+    def test_files_by_size(self):
+        frames = small_capture(count=300).frames * 60
+        path = self.write(files.pcap(frames, 1))
+        done = asrpdump.run("-r", path, "-w", "part", "-C", 1, cwd=self.directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        parts = sorted(self.directory.glob("part*"))
+        self.assertGreaterEqual(len(parts), 2)
+        self.assertEqual(sum(len(list(files.read(p.read_bytes()))) for p in parts), len(frames))
+        for part in parts:
+            self.assertLess(part.stat().st_size, 1_010_000)
+            part.unlink()
+        done = asrpdump.run("-r", path, "-w", "ring", "-C", 1, "-W", 2, cwd=self.directory)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(p.name for p in self.directory.glob("ring*")), ["ring0", "ring1"])
+
+    def test_filter(self):
+        path = self.write(self.capture.octets())
+        expected = [f["time"] for _, f, _, _ in self.capture.expected if f["src"] == "192.0.2.10" and f["carriage"].endswith("tcp")]
+        done = asrpdump.run("-r", path, "--json", "tcp", "and", "src", "host", "192.0.2.10")
+        self.assertEqual([f["time"] for _, f, _ in asrpdump.objects(done.stdout)], expected)
+        self.assertGreater(len(expected), 5)
+
+    def test_list_of_interfaces(self):
+        done = asrpdump.run("-D")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"lo", done.stdout)
+
+    def test_interface_that_is_not_there(self):
+        self.fails(asrpdump.run("-i", "no-such-if"), "no-such-if", lines=0)
+
+
+class Growing(unittest.TestCase):
+    """A pipe that is written slowly: what has come is shown at once, not when the pipe closes."""
+
+    def test_lines_of_a_slow_pipe(self):
+        capture = small_capture(count=6)
+        octets, begin = capture.octets(), len(small_capture(count=3).octets())
+        with subprocess.Popen([asrpdump.PROGRAM, "-r", "-", "-l"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            process.stdin.write(octets[:begin])
+            process.stdin.flush()
+            lines = [process.stdout.readline() for _ in range(3)]  # would wait for ever
+            self.assertTrue(all(lines))
+            process.stdin.write(octets[begin:])
+            process.stdin.close()
+            self.assertEqual(len(process.stdout.read().splitlines()), 3)
+            self.assertEqual(process.wait(20), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
