@@ -62,7 +62,7 @@ class Daemon:
         """SIGTERM; returns the exit status."""
         assert self.process is not None
         self.signal(signal.SIGTERM)
-        return self.process.wait(timeout=30)
+        return self.process.wait(timeout=60)
 
     def kill(self) -> None:
         """SIGKILL."""

@@ -98,7 +98,7 @@ def under_load(options: Options, expect: support.Expectations, act: Act, then: A
         expect.none_of(all_checks(lab.capture, options.family), "the capture is clean, nothing passed untranslated")
         analysis = Analysis(lab.capture.all_records(), options.family)
         print(f"messages: {dict(analysis.messages)}")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 def variant(act: Act, then: Act | None, family: int, forward: str = "nat") -> support.Case:

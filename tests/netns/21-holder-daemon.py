@@ -126,7 +126,7 @@ def under_load(options: Options, expect: support.Expectations, gently: bool) -> 
               f"messages {dict(analysis.messages)}")
         expect.that(len(backed) > total / 4, "enough backups count to show something")
         expect.none_of([str(session) for session in lost], f"all {len(backed)} sessions whose backup counts survived the loss of tables")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 def taken_ports(options: Options, expect: support.Expectations) -> None:
@@ -153,7 +153,7 @@ def taken_ports(options: Options, expect: support.Expectations) -> None:
         lab.topology.route_via([1], "edge")
         heard = old.command(f"speak {support.PATIENCE}")
         expect.that(not heard.broken, f"the first connections are as they were {heard.broken}")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 def variant(family: int, forward: str, gently: bool) -> support.Case:

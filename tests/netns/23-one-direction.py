@@ -53,7 +53,7 @@ def udp(options: Options, expect: support.Expectations) -> None:
         report = flows.report()[port]
         expect.that(before == after, f"queue hits while {report['heard'] - start} datagrams passed: {before} before, {after} after")
         expect.that(len(report["servers"]) == 1, f"one server answered: {report['servers']}")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 def tcp(options: Options, expect: support.Expectations) -> None:
@@ -76,7 +76,7 @@ def tcp(options: Options, expect: support.Expectations) -> None:
         expect.that(before == after, f"queue hits: {before} before, {after} after")
         wait_for("the end of the download", lambda: downloads.poll() == 0, limit=150)
         expect.that(downloads.exact() == 1, "the download is byte-exact")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def run(options: Options, expect: support.Expectations) -> None:
         expect.that(len(opened.alive) == 10, f"{len(opened.alive)} of 10 connections after the flood {opened.broken}")
         lab.capture.stop()
         expect.none_of(nothing_untranslated(lab.capture.all_records(), options.family), "nothing passed untranslated")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ def run(options: Options, expect: support.Expectations, who: str, change: bool) 
             for group in groups:
                 heard = group.answer()
                 expect.that(len(heard.alive) == _EACH, f"round {round_ + 1}, {verb}: {len(heard.alive)} of {_EACH} {heard.broken}")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 def no_holder(options: Options, expect: support.Expectations) -> None:
@@ -70,7 +70,7 @@ def no_holder(options: Options, expect: support.Expectations) -> None:
         lab.capture.stop()
         marked = [r for r in lab.capture.all_records() if r.packet.marked]
         expect.none_of([str(r) for r in marked[:5]], "no message was sent to servers without a holder")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 def variant(family: int, forward: str, who: str, change: bool) -> support.Case:

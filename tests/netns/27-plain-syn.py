@@ -43,7 +43,7 @@ def sessions(options: Options, expect: support.Expectations) -> None:
         counters = lab.cluster.counters(lab.cluster.nodes[1])
         expect.that(counters.get("messages_sent.ns.standalone", 0) + counters.get("messages_sent.ns.separate", 0) > 0,
                     f"messages of their own: { {k: v for k, v in counters.items() if 'ns' in k and v} }")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 if __name__ == "__main__":

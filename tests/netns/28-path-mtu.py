@@ -46,7 +46,7 @@ def sessions(options: Options, expect: support.Expectations) -> None:
         lab.capture.stop()
         sizes = [r.packet.data_length for r in lab.capture.records("edge") if r.time > narrowed and r.node and r.arriving]
         expect.that(0 < max(sizes) <= _MTU - 40, f"the largest segment of {len(sizes)} had {max(sizes)} octets of data")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def run(options: Options, expect: support.Expectations) -> None:
             counters = lab.cluster.counters(holder)
             released = {name: value for name, value in counters.items() if name.startswith("backups.released") and value}
             expect.that(not released, f"{holder.name}: {counters['backups.stored']} backups stored, none released {released}")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def run(options: Options, expect: support.Expectations) -> None:
             plain = [r for r in meanwhile if not r.packet.marked and r.packet.flags & (SYN | ACK) == SYN]
             told = [r for r in meanwhile if r.packet.message is not None and r.packet.message.type == "NS"]
             expect.that(len(plain) > 0 and not told, f"{len(plain)} plain SYN and {len(told)} NS to the server without a holder")
-        expect.none_of(lab.cluster.problems(), "no daemon failed")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 if __name__ == "__main__":

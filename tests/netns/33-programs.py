@@ -55,7 +55,7 @@ def restored(lab: Lab, expect: support.Expectations, least: int) -> None:
     counters = lab.cluster.counters(lab.cluster.nodes[2])
     count = counters["sessions.restored_rs"] + counters["sessions.restored_ps"]
     expect.that(count >= least, f"the second node has restored {count} sessions")
-    expect.none_of(lab.cluster.problems(), "no daemon failed")
+    expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 def ssh(options: Options, expect: support.Expectations) -> None:

@@ -78,6 +78,15 @@ def cluster(options: Options, services: list[Service], nodes: int = 2, servers: 
     return Lab(options, Shape(clients=clients, nodes=nodes, servers=servers, paths=paths), services, pool)
 
 
+def ended(lab: Lab) -> list[str]:
+    """Stops all daemons that run, and tells what was wrong with any of them, also at its end (with sanitizers: what it leaked)."""
+    wrong = []
+    for daemon in [*lab.cluster.nodes.values(), *lab.cluster.holders.values()]:
+        if daemon.running and daemon.stop() != 0:
+            wrong.append(f"{daemon.name}: SIGTERM did not end it with status 0: {daemon.tail(5)}")
+    return wrong + lab.cluster.problems()
+
+
 def queued(node: Namespace) -> int:
     """How many packets the kernel has queued to programs in this namespace since its queues were opened."""
     lines = node.read("/proc/thread-self/net/netfilter/nfnetlink_queue").splitlines()
