@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -36,7 +35,11 @@ extern "C" void on_stop_signal(int /*signal*/) {
 void handle_signals() {
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
-  for (const int number : {SIGINT, SIGTERM}) sigaction(number, &action, nullptr);
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    sigaction(number, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);  // nohup means it
+  }
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, nullptr);
 }
@@ -208,6 +211,10 @@ int run(const Options& options) {
   }
   if (!source.is_live()) source.before_waiting([&reading] { reading.on_pause(); });
   live_source = source.is_live() ? &source : nullptr;
+  if (source.is_live() && !options.quiet) {
+    complain("listening on " + options.live.interface + ", link type " + source.link_name() + ", at most " +
+             std::to_string(source.snap_length()) + " octets of a packet");
+  }
   const int status = reading.read();
   live_source = nullptr;
   return status;

@@ -25,7 +25,9 @@ std::vector<std::string> default_filters(std::uint16_t port, bool tunnels) {
   const std::string whole = plain + " or ether proto 0x8847 or ether proto 0x8848 or ether proto 0x8864 or ether proto 0x9200";
   // Each `vlan` shifts the offsets of all that follows it: the nesting is part of the meaning.
   const std::string tagged = whole + " or (vlan and (" + whole + " or (vlan and (" + whole + " or vlan))))";
-  return {tagged, whole, plain};
+  // On cooked captures libpcap knows no `vlan`; the kernel has taken one tag away, and of more the next one is the protocol.
+  const std::string cooked = whole + " or ether proto 0x8100 or ether proto 0x88a8 or ether proto 0x9100";
+  return {tagged, cooked, plain};
 }
 
 }  // namespace asrp::dump

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "capture/source.hpp"
 
+#include <algorithm>
+
 namespace asrp::dump {
 namespace {
 
@@ -17,6 +19,17 @@ std::string explained(std::string error) {
     error += " (split the file by interface)";
   }
   return error;
+}
+
+/// What libpcap gives is what the file says: any seconds, and fractions that are none. Kept within what a pcap file can hold,
+/// so that differences of stamps in nanoseconds fit their type.
+Stamp stamp_of(const timeval& time, bool is_fine, std::uint8_t decimals) {
+  constexpr std::int64_t kLatest = 0xffffffff;
+  constexpr std::int64_t kEarliest = -4'000'000'000;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::int64_t seconds = std::clamp<std::int64_t>(time.tv_sec, kEarliest, kLatest);
+  const std::int64_t fraction = std::clamp<std::int64_t>(time.tv_usec, 0, kSecond) * (is_fine ? 1 : 1000);
+  return {seconds, static_cast<std::uint32_t>(std::min(fraction, kSecond - 1)), decimals};
 }
 
 }  // namespace
@@ -73,12 +86,8 @@ std::string Source::set_first_filter(const std::vector<std::string>& expressions
 bool Source::hand_on(FrameHandler& handler, const pcap_pkthdr& header, const u_char* octets) {
   ++frames_;
   if (!is_live() && filter_ && pcap_offline_filter(&*filter_, &header, octets) == 0) return true;
-  const auto fraction = static_cast<std::uint32_t>(header.ts.tv_usec);
-  const bool is_fine = !is_live() || decimals_ == 9;
-  const Frame frame{frames_,
-                    {header.ts.tv_sec, is_fine ? fraction : fraction * 1000, decimals_},
-                    Octets(octets, header.caplen),
-                    header.len < header.caplen ? header.caplen : header.len};
+  const Frame frame{frames_, stamp_of(header.ts, !is_live() || decimals_ == 9, decimals_), Octets(octets, header.caplen),
+                    std::max<std::size_t>(header.len, header.caplen)};
   return handler.on_frame(frame);
 }
 

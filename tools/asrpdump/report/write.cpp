@@ -25,7 +25,7 @@ std::string formatted(const std::string& pattern, std::int64_t seconds) {
 }  // namespace
 
 WriteReport::WriteReport(const WriteOptions& options) : options_(options) {
-  const auto precision = options.decimals > 6 ? PCAP_TSTAMP_PRECISION_NANO : PCAP_TSTAMP_PRECISION_MICRO;
+  const u_int precision = options.decimals > 6 ? PCAP_TSTAMP_PRECISION_NANO : PCAP_TSTAMP_PRECISION_MICRO;
   format_ = pcap_open_dead_with_tstamp_precision(options.link_type, options.snap_length, precision);
   if (options.seconds == 0) open(0);
 }

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is known of a capture before libpcap reads it, and the filter of live captures.
+#include <doctest/doctest.h>
+#include <pcap/pcap.h>
+
+#include "asrp/packet/surgery.hpp"
+#include "capture/filter.hpp"
+#include "capture/pcapng_head.hpp"
+#include "support/builders.hpp"
+
+using namespace asrp;
+using namespace asrp::dump;
+using namespace asrp::test;
+
+namespace {
+
+std::uint8_t decimals_of(const Buffer& file) {
+  std::size_t wanted = 4;
+  for (int turns = 0; turns < 10; ++turns) {
+    if (wanted > file.size()) return 0;
+    const HeadResult head = read_capture_head(Octets(file).first(wanted));
+    if (head.wanted == 0) return head.decimals;
+    REQUIRE(head.wanted > wanted);
+    wanted = head.wanted;
+  }
+  return 0;
+}
+
+const std::string kSectionLittle =
+    "0a0d0d0a"
+    "1c000000"
+    "4d3c2b1a"
+    "01000000"
+    "ffffffffffffffff"
+    "1c000000";
+const std::string kSectionBig =
+    "0a0d0d0a"
+    "0000001c"
+    "1a2b3c4d"
+    "00010000"
+    "ffffffffffffffff"
+    "0000001c";
+
+/// Does libpcap let the frame through? -1: it doesn't compile the filter.
+int passes(const Buffer& frame, int link_type, const std::string& filter) {
+  pcap_t* const pcap = pcap_open_dead(link_type, 262144);
+  bpf_program program{};
+  int result = -1;
+  if (pcap_compile(pcap, &program, filter.c_str(), 1, PCAP_NETMASK_UNKNOWN) == 0) {
+    pcap_pkthdr header{};
+    header.caplen = header.len = static_cast<bpf_u_int32>(frame.size());
+    result = pcap_offline_filter(&program, &header, frame.data()) != 0 ? 1 : 0;
+    pcap_freecode(&program);
+  }
+  pcap_close(pcap);
+  return result;
+}
+
+Buffer behind(const std::string& header, const Buffer& ip) {
+  Buffer frame = hex(header);
+  frame.insert(frame.end(), ip.begin(), ip.end());
+  return frame;
+}
+
+const std::string kMacs = "020000000001020000000002";
+
+Buffer marked(const Buffer& ip) {
+  Buffer out;
+  const auto view = packet::PacketView::parse(ip);
+  REQUIRE(packet::insert_inline(*view, {}, hs(Protocol::tcp).build(), 65535, out).has_value());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("decimals of pcap files, in both byte orders") {
+  CHECK(decimals_of(hex("d4c3b2a1")) == 6);
+  CHECK(decimals_of(hex("a1b2c3d4")) == 6);
+  CHECK(decimals_of(hex("4d3cb2a1")) == 9);
+  CHECK(decimals_of(hex("a1b23c4d")) == 9);
+  CHECK(decimals_of(hex("47455420")) == 0);
+}
+
+TEST_CASE("decimals of pcapng files: the option of the first interface") {
+  CHECK(decimals_of(hex(kSectionLittle + "01000000"
+                                         "14000000"
+                                         "01000000"
+                                         "00000400"
+                                         "14000000")) == 6);
+  CHECK(decimals_of(hex(kSectionLittle + "01000000"
+                                         "20000000"
+                                         "01000000"
+                                         "00000400"
+                                         "09000100"
+                                         "09000000"
+                                         "00000000"
+                                         "20000000")) == 9);
+  CHECK(decimals_of(hex(kSectionLittle + "01000000"
+                                         "20000000"
+                                         "01000000"
+                                         "00000400"
+                                         "09000100"
+                                         "06000000"
+                                         "00000000"
+                                         "20000000")) == 6);
+  CHECK(decimals_of(hex(kSectionLittle + "01000000"
+                                         "20000000"
+                                         "01000000"
+                                         "00000400"
+                                         "09000100"
+                                         "9e000000"
+                                         "00000000"
+                                         "20000000")) == 9);
+  CHECK(decimals_of(hex(kSectionBig + "00000001"
+                                      "00000020"
+                                      "00010000"
+                                      "00040000"
+                                      "00090001"
+                                      "09000000"
+                                      "00000000"
+                                      "00000020")) == 9);
+  // A block in between, then the interface.
+  CHECK(decimals_of(hex(kSectionLittle + "04000000"
+                                         "10000000"
+                                         "00000000"
+                                         "10000000"
+                                         "01000000"
+                                         "14000000"
+                                         "01000000"
+                                         "00000400"
+                                         "14000000")) == 6);
+}
+
+TEST_CASE("damaged pcapng heads end the search") {
+  CHECK(decimals_of(hex("0a0d0d0a"
+                        "1c000000"
+                        "00000000")) == 0);
+  CHECK(decimals_of(hex("0a0d0d0a"
+                        "00000000"
+                        "4d3c2b1a"
+                        "01000000")) == 0);
+  CHECK(decimals_of(hex(kSectionLittle + "01000000"
+                                         "20000000"
+                                         "01000000"
+                                         "00000400"
+                                         "0900ffff"
+                                         "09000000"
+                                         "00000000"
+                                         "20000000")) == 6);
+}
+
+TEST_CASE("the filter of live captures takes what can hold ASRP") {
+  const std::vector<std::string> filters = default_filters(51200, true);
+  const std::string& filter = filters.front();
+  const Buffer tcp4 = marked(tcp("192.0.2.1:1", "192.0.2.2:2").push().payload("x").build());
+  const Buffer tcp6 = marked(tcp("[2001:db8::1]:1", "[2001:db8::2]:2").push().payload("x").build());
+  const Buffer udp4 = marked(udp("192.0.2.1:1", "192.0.2.2:2").payload("x").build());
+  const Buffer udp6 = marked(udp("[2001:db8::1]:1", "[2001:db8::2]:2").payload("x").build());
+  const Buffer port4 = udp("192.0.2.1:1", "192.0.2.2:51200").payload("x").build();
+  const Buffer port6 = udp("[2001:db8::1]:51200", "[2001:db8::2]:1").payload("x").build();
+  const Buffer hidden = tcp("[2001:db8::1]:1", "[2001:db8::2]:2").extension(60, "00010400000000").build();
+  Buffer fragment = udp("192.0.2.1:1", "192.0.2.2:2").payload("x").build();
+  store_u16(fragment, 6, 0x2000);
+  for (const Buffer& ip : {tcp4, tcp6, udp4, udp6, port4, port6, hidden, fragment}) {
+    const std::string type = ip[0] >> 4 == 4 ? "0800" : "86dd";
+    CAPTURE(to_hex(ip));
+    CHECK(passes(behind(kMacs + type, ip), DLT_EN10MB, filter) == 1);
+    CHECK(passes(behind(kMacs +
+                            "8100"
+                            "0001" +
+                            type,
+                        ip),
+                 DLT_EN10MB, filter) == 1);
+    CHECK(passes(behind(kMacs +
+                            "88a8"
+                            "0001"
+                            "8100"
+                            "0002" +
+                            type,
+                        ip),
+                 DLT_EN10MB, filter) == 1);
+    CHECK(passes(behind(kMacs +
+                            "88a8"
+                            "0001"
+                            "8100"
+                            "0002"
+                            "8100"
+                            "0003" +
+                            type,
+                        ip),
+                 DLT_EN10MB, filter) == 1);
+    CHECK(passes(behind(kMacs + "8847"
+                                "00010140",
+                        ip),
+                 DLT_EN10MB, filter) == 1);
+  }
+}
+
+TEST_CASE("the filter of live captures leaves out what can't") {
+  const std::string filter = default_filters(51200, true).front();
+  const Buffer plain_tcp = tcp("192.0.2.1:1", "192.0.2.2:2").payload("data").build();
+  const Buffer plain_tcp6 = tcp("[2001:db8::1]:1", "[2001:db8::2]:2").payload("data").build();
+  const Buffer plain_udp = udp("192.0.2.1:1", "192.0.2.2:53").payload("data").build();
+  const Buffer plain_udp6 = udp("[2001:db8::1]:1", "[2001:db8::2]:53").payload("data").build();
+  for (const Buffer& ip : {plain_tcp, plain_tcp6, plain_udp, plain_udp6}) {
+    const std::string type = ip[0] >> 4 == 4 ? "0800" : "86dd";
+    CHECK(passes(behind(kMacs + type, ip), DLT_EN10MB, filter) == 0);
+    CHECK(passes(behind(kMacs +
+                            "8100"
+                            "0001" +
+                            type,
+                        ip),
+                 DLT_EN10MB, filter) == 0);
+  }
+  CHECK(passes(behind(kMacs + "0806", Buffer(28)), DLT_EN10MB, filter) == 0);
+}
+
+TEST_CASE("the filter of cooked captures takes tagged packets too") {
+  const Buffer ip = marked(tcp("192.0.2.1:1", "192.0.2.2:2").push().payload("x").build());
+  const std::string header = "0000000100060200000000010000";
+  for (const std::string& filter : default_filters(51200, true)) {
+    if (passes(Buffer(64), DLT_LINUX_SLL, filter) < 0) continue;
+    CHECK(passes(behind(header + "0800", ip), DLT_LINUX_SLL, filter) == 1);
+    CHECK(passes(behind(header + "8100"
+                                 "0001"
+                                 "0800",
+                        ip),
+                 DLT_LINUX_SLL, filter) == 1);
+    CHECK(passes(behind(header + "0806", Buffer(28)), DLT_LINUX_SLL, filter) == 0);
+    break;
+  }
+}
+
+TEST_CASE("some filter compiles on every link type that an interface may have") {
+  for (const int type : {DLT_EN10MB, DLT_LINUX_SLL, DLT_LINUX_SLL2, DLT_RAW, DLT_NULL, DLT_PPP}) {
+    bool compiles = false;
+    for (const std::string& filter : default_filters(51200, true)) compiles = compiles || passes(Buffer(64), type, filter) >= 0;
+    CAPTURE(type);
+    CHECK(compiles);
+  }
+}
