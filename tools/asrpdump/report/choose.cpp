@@ -1,14 +1,44 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "report/choose.hpp"
 
-#include <cstdio>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
+
+#include "report/check.hpp"
 #include "report/json.hpp"
+#include "report/ladder.hpp"
 #include "report/sessions.hpp"
 #include "report/stats.hpp"
 #include "report/text.hpp"
 
 namespace asrp::dump {
+namespace {
+
+/// Columns of the terminal; 120 of what is none.
+int width_of_output() {
+  winsize size{};
+  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col != 0) return size.ws_col;
+  const char* const columns = std::getenv("COLUMNS");
+  const int given = columns != nullptr ? std::atoi(columns) : 0;
+  return given > 0 ? given : 120;
+}
+
+LadderOptions ladder_options(const Options& options, const FollowOptions& follow, const Out& out) {
+  LadderOptions ladder;
+  ladder.follow = follow;
+  ladder.limit = options.ladder_limit;
+  ladder.file = options.ladder_file;
+  ladder.svg = !options.ladder_file.empty();
+  ladder.color = out.color();
+  ladder.width = width_of_output();
+  ladder.title = options.read.empty() ? options.live.interface : options.read.substr(options.read.rfind('/') + 1);
+  return ladder;
+}
+
+}  // namespace
 
 std::vector<std::unique_ptr<Report>> choose_reports(const Options& options, Out& out) {
   std::vector<std::unique_ptr<Report>> reports;
@@ -27,6 +57,14 @@ std::vector<std::unique_ptr<Report>> choose_reports(const Options& options, Out&
   if (options.sessions)
     reports.push_back(std::make_unique<SessionsReport>(SessionsOptions{follow, options.json}, lines, notes));
   if (options.stats) reports.push_back(std::make_unique<StatsReport>(StatsOptions{follow, options.json}, lines, notes));
+  if (options.check) {
+    CheckOptions check;
+    check.follow = follow;
+    check.json = options.json;
+    check.port = options.port;
+    reports.push_back(std::make_unique<CheckReport>(check, lines, notes));
+  }
+  if (options.ladder) reports.push_back(std::make_unique<LadderReport>(ladder_options(options, follow, out), lines, notes));
   return reports;
 }
 

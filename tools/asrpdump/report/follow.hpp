@@ -33,6 +33,14 @@ enum class Fit : std::uint8_t {
   whole,
 };
 
+/// What became of a TCP segment at the node that should not have.
+enum class Change : std::uint8_t {
+  none,
+  numbers,    // sequence or acknowledgment number
+  data,       // other octets in the same place
+  left_over,  // the option is gone, the message is still there
+};
+
 /// A packet of a session, or a message of none.
 struct Heard {
   Seen seen;
@@ -44,14 +52,16 @@ struct Heard {
   bool to_server = false;         // direction of a packet of the flow
   bool copy = false;              // seen before at another point
   bool first = false;             // it makes the session known
+  bool late = false;              // it was seen before its session was known; an HS was heard then too, without session
   bool probe = false;             // QS and RX for an all-zero tuple: is the holder there?
   bool remapped = false;          // NS that gives a refused session another server-side tuple
   Asked* asked = nullptr;         // QS, RS, RX: the query
   Fit fit = Fit::none;            // RS, RX
   bool again = false;             // RS, RX: the query was answered before; QS: repeated
   std::optional<Before> came;     // the same packet as it was seen in front of the node
-  std::optional<Before> altered;  // nearly the same one: sequence or acknowledgment number differ
-  bool certainly = false;         // that `altered` is the same packet
+  std::optional<Before> altered;  // the same, but for what `change` says
+  Change change = Change::none;
+  bool certainly = false;  // that `altered` is the same packet
 
   [[nodiscard]] bool is(wire::MsgType type) const { return message != nullptr && message->type == type; }
   /// A packet of the flow; also with a message in it, unless it is a separate packet.
@@ -117,6 +127,7 @@ class Follower {
   void flow(Heard& heard);
   void place(Heard& heard) const;
   void pass(Heard& heard);
+  static void compare(Heard& heard, Waiting& waiting);
   void catch_up(Session& session);
   void hear(Heard& heard);
 

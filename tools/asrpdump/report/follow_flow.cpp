@@ -69,7 +69,8 @@ void Follower::pass(Heard& heard) {
   if (!session.waiting) session.waiting = std::make_unique<std::array<Waiting, 2>>();
   Waiting& waiting = (*session.waiting)[heard.to_server ? 0 : 1];
   if (in_front) {
-    waiting.packets[waiting.next] = {seen.at, seen.digest, seen.seq, seen.ack, seen.data, seen.ip_id, seen.tcp_flags, true};
+    waiting.packets[waiting.next] = {seen.at,    seen.digest,       seen.seq,       seen.ack, seen.data,
+                                     seen.ip_id, seen.message_size, seen.tcp_flags, true};
     waiting.next = (waiting.next + 1) % Waiting::kKept;
     return;
   }
@@ -81,12 +82,25 @@ void Follower::pass(Heard& heard) {
     session.longest_held = std::max(session.longest_held, seen.at.time - before.at.time);
     return;
   }
+  if (seen.is_tcp()) compare(heard, waiting);
+}
+
+// No packet in front of the node is the same as this one behind it. Is it one that the node altered?
+void Follower::compare(Heard& heard, Waiting& waiting) {
+  const Seen& seen = heard.seen;
   for (Before& before : waiting.packets) {
-    if (!before.waits || !seen.is_tcp() || !same_data(before, seen) || seen.at.time - before.at.time > kSecond) continue;
+    if (!before.waits || before.tcp_flags != seen.tcp_flags || seen.at.time - before.at.time > kSecond) continue;
     const bool same_id = before.ip_id != 0 && before.ip_id == seen.ip_id;
+    const bool same_numbers = before.seq == seen.seq && before.ack == seen.ack;
     const bool syn = (seen.tcp_flags & packet::kTcpSyn) != 0;
     const bool one_kept = before.digest != 0 && seen.data >= 16 && (before.seq == seen.seq) != (before.ack == seen.ack);
-    if (!same_id && !syn && !one_kept) continue;
+    if (same_data(before, seen)) {
+      if (same_id || syn || one_kept) heard.change = Change::numbers;
+    } else if (same_id && same_numbers) {  // larger or smaller data are also what segmentation offload makes of them
+      if (before.data == seen.data) heard.change = Change::data;
+      if (before.message != 0 && before.data + before.message == seen.data) heard.change = Change::left_over;
+    }
+    if (heard.change == Change::none) continue;
     before.waits = false;
     heard.altered = before;
     heard.certainly = same_id || syn;
@@ -130,7 +144,18 @@ void Follower::catch_up(Session& session) {
     Heard heard;
     heard.seen = early_[i];
     heard.session = &session;
-    heard.copy = copies_.is_copy(heard.seen);
+    heard.late = true;
+    wire::Message hello;
+    if (heard.seen.hello) {
+      hello = wire::hello_session(heard.seen.tuple.protocol, Cookie{heard.seen.hello_cookie});
+      heard.message = &hello;
+      const bool alone = heard.seen.data == 0;
+      heard.carriage = heard.seen.is_tcp() ? (alone ? packet::Carriage::separate_tcp : packet::Carriage::inline_tcp)
+                                           : (alone ? packet::Carriage::separate_udp : packet::Carriage::inline_udp);
+      ++session.messages[static_cast<std::size_t>(wire::MsgType::HS)];
+    } else {
+      heard.copy = copies_.is_copy(heard.seen);
+    }
     if (heard.seen.at.time < session.first.time) session.first = heard.seen.at;
     hear(heard);
   }

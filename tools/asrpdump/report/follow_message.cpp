@@ -49,6 +49,7 @@ void Follower::message(Heard& heard) {
     case MsgType::HS:
       heard.session = find(heard.seen.tuple);
       if (heard.session != nullptr && !heard.session->paired) heard.session = nullptr;
+      if (heard.session == nullptr && !heard.copy) recent_.add(heard.seen);
       break;
   }
   if (heard.session == nullptr) {
@@ -188,8 +189,11 @@ Asked* Follower::asked_by(const Heard& heard, Session*& session, Fit& fit) {
     if (!header && !cookie) continue;
     Asked* asked = asked_of(query);
     if (asked == nullptr) continue;
-    const bool of_it = names(*heard.message, asked->tuple) || query.header.src.address == heard.seen.tuple.dst.address ||
-                       query.header.dst.address == heard.seen.tuple.src.address;
+    // From another server than was asked: the answer to another query of the same recovery, one that the capture missed.
+    const Tuple want = answer_header(query.header);
+    const Tuple& have = heard.seen.tuple;
+    const bool of_other = have.src.address != want.src.address && have.src.port == want.src.port && have.dst == want.dst;
+    const bool of_it = !of_other && (names(*heard.message, asked->tuple) || want.dst.address == have.dst.address);
     const Fit here = header && cookie ? Fit::whole : header ? Fit::header : of_it ? Fit::cookie : Fit::none;
     if (here <= fit) continue;
     fit = here;

@@ -74,6 +74,9 @@ Seen look_at(const Packet& packet) {
   std::size_t inside = 0;
   if (sighting.claim == Claim::message) {
     seen.message = digest_of(sighting.octets);
+    seen.message_size = sighting.length;
+    seen.hello = sighting.message.type == wire::MsgType::HS;
+    if (seen.hello) seen.hello_cookie = sighting.message.cookie.value;
     if (view.is_tcp()) inside = std::min<std::size_t>(sighting.length, view.payload_size());
   }
   const Octets data = view.payload().subspan(inside);

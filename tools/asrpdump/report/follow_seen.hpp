@@ -30,6 +30,9 @@ struct Seen {
   std::uint32_t ip_size = 0;  // octets of the packet, a message counted
   std::uint64_t digest = 0;   // of the first user data; 0 if the capture cut them off
   std::uint64_t message = 0;  // digest of the message; 0 if there is none
+  std::uint16_t message_size = 0;
+  bool hello = false;  // the message is an HS, with this cookie
+  std::uint32_t hello_cookie = 0;
 
   [[nodiscard]] bool is_tcp() const { return tuple.protocol == Protocol::tcp; }
 };

@@ -54,6 +54,7 @@ struct Before {
   std::uint32_t ack = 0;
   std::uint32_t data = 0;
   std::uint16_t ip_id = 0;
+  std::uint16_t message = 0;  // octets of the message that was in it
   std::uint8_t tcp_flags = 0;
   bool waits = false;
 };

@@ -48,6 +48,12 @@ std::string milliseconds(std::int64_t nanoseconds) {
   return out;
 }
 
+std::string exact_milliseconds(std::int64_t nanoseconds) {
+  std::string out;
+  append_format(out, "%.3f", static_cast<double>(nanoseconds) / 1e6);
+  return out;
+}
+
 std::string flow_text(const Tuple& tuple) { return tuple.src.to_string() + ">" + tuple.dst.to_string(); }
 
 void append_json(std::string& out, const Tuple& tuple) {

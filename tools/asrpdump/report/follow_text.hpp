@@ -17,6 +17,8 @@ void append_clock(std::string& out, std::int64_t nanoseconds);
 void append_seconds(std::string& out, std::int64_t nanoseconds, int decimals);
 /// "0.412": milliseconds with as many decimals as are of use.
 std::string milliseconds(std::int64_t nanoseconds);
+/// The same with three decimals, whatever its size: times that are compared with their neighbours.
+std::string exact_milliseconds(std::int64_t nanoseconds);
 /// "198.18.1.2:40000>203.0.113.10:80".
 std::string flow_text(const Tuple& tuple);
 /// {"src":"...","sport":1,"dst":"...","dport":2}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rules about one packet by itself.
+#include "asrp/packet/checksum.hpp"
+#include "report/follow_text.hpp"
+#include "report/rules/rule.hpp"
+
+namespace asrp::dump {
+namespace {
+
+using packet::Carriage;
+using packet::PacketView;
+using wire::MsgType;
+
+bool is_standalone(const Case& c) { return c.heard.carriage == Carriage::standalone; }
+
+void reserved_is_zero(const Case& c, const Sighting& sighting) {
+  const auto extra = static_cast<std::uint8_t>(sighting.raw_flags & ~wire::kFlagsAssigned);
+  if (extra == 0 && sighting.reserved == 0) return;
+  std::string what = extra != 0 ? "unassigned flags " + hex8(extra).substr(6) : "";
+  if (sighting.reserved != 0) what += (what.empty() ? "Reserved " : ", Reserved ") + hex8(sighting.reserved).substr(6);
+  c.find(rule::kReserved, Certainty::certain, {c.at().number},
+         name_of(c.message()) + " has " + what + "; both are sent as zero");
+}
+
+// HS and PS have to reach the node that the flow reaches, QS and the answers have headers of their own.
+void travels_rightly(const Case& c) {
+  const MsgType type = c.message().type;
+  if (type == MsgType::NS) return;
+  const bool with_flow = type == MsgType::HS || type == MsgType::PS;
+  if (with_flow != is_standalone(c)) return;
+  c.find(rule::kCarriage, Certainty::certain, {c.at().number},
+         name_of(c.message()) +
+             (with_flow ? " is standalone; it travels with the flow" : " travels with a flow; it has a header of its own"));
+}
+
+void goes_to_port(const Case& c) {
+  if (!is_standalone(c) || c.heard.seen.tuple.dst.port == c.memory.port) return;
+  const MsgType type = c.message().type;
+  if (type != MsgType::NS && type != MsgType::QS) return;  // answers: their own rules
+  c.find(type == MsgType::QS ? rule::kQueryPort : rule::kPort, Certainty::certain, {c.at().number},
+         name_of(c.message()) + " goes to port " + std::to_string(c.heard.seen.tuple.dst.port) + ", not to " +
+             std::to_string(c.memory.port));
+}
+
+void conflict_asks_nothing(const Case& c) {
+  if (!c.heard.is(MsgType::NC) || !c.message().has(wire::kFlagNa)) return;
+  c.find(rule::kConflictFlags, Certainty::certain, {c.at().number},
+         name_of(c.message()) + " has F-NA, which the holder clears");
+}
+
+std::optional<bool> checksum_is_right(const Packet& packet) {
+  const PacketView& view = *packet.view;
+  const Octets transport = view.octets().subspan(view.transport_offset());
+  const std::size_t size = view.is_udp() ? load_u16(transport, 4) : transport.size();
+  if (packet.captured < view.transport_offset() + size || size > transport.size()) return std::nullopt;
+  const std::uint16_t given = load_u16(transport, view.is_udp() ? 6 : 16);
+  if (view.is_udp() && given == 0) return view.is_v4() ? std::nullopt : std::optional(false);
+  const Tuple& tuple = view.tuple();
+  const std::uint16_t right =
+      packet::transport_checksum(tuple.src.address, tuple.dst.address, tuple.protocol, transport.first(size));
+  return given == right || (given == 0xffff && right == 0);
+}
+
+void checksum(const Case& c, const Packet& packet) {
+  if (checksum_is_right(packet).value_or(true)) return;
+  // Where the capture was taken on the sending host, its network card would have filled the checksums in.
+  const bool others_are_right = c.memory.sums_wrong == 0 && c.memory.sums_right >= 3;
+  c.find(rule::kChecksum, others_are_right ? Certainty::certain : Certainty::possible, {c.at().number},
+         "the packet with " + name_of(c.message()) + " has a wrong " + (packet.view->is_tcp() ? "TCP" : "UDP") + " checksum" +
+             (others_are_right ? "" : ", unless it was captured where it was sent"));
+}
+
+std::uint64_t path_of(const Tuple& tuple) { return flow_hash(tuple) * 2 + (normalised(tuple) == tuple ? 1 : 0); }
+
+// Too large for its path: it had to be cut in pieces, or a router has said how large it may be.
+void fits_path(const Case& c, const Packet& packet) {
+  if (is_standalone(c)) return;
+  if (packet.reassembled && packet.view->is_tcp()) {
+    c.find(rule::kMtu, Certainty::certain, {c.at().number},
+           name_of(c.message()) + " made its segment so large that it came in fragments; it belongs into a separate packet");
+    return;
+  }
+  const auto known = c.memory.path_mtus.find(path_of(c.heard.seen.tuple));
+  if (known == c.memory.path_mtus.end() || c.heard.copy || c.heard.seen.ip_size <= known->second.octets) return;
+  c.find(rule::kMtu, Certainty::possible, {known->second.at.number, c.at().number},
+         name_of(c.message()) + " made its packet " + std::to_string(c.heard.seen.ip_size) +
+             " octets large, after a router had said " + std::to_string(known->second.octets));
+}
+
+}  // namespace
+
+void check_invalid(const Packet& packet, const FindingSink& sink) {
+  // Another version is another document's affair.
+  if (packet.sighting.claim != Claim::invalid || packet.sighting.reason == Reason::version) return;
+  sink({&rule::kValid,
+        Certainty::certain,
+        {packet.number},
+        "what claims to be a message (" + std::string(packet::to_string(packet.sighting.carriage)) +
+            ") is none: " + std::string(to_string(packet.sighting.reason)),
+        packet.stamp.total_nanoseconds()});
+}
+
+void check_form(const Case& c, const Packet& packet) {
+  fits_path(c, packet);
+  if (c.heard.copy) return;
+  reserved_is_zero(c, packet.sighting);
+  travels_rightly(c);
+  goes_to_port(c);
+  conflict_asks_nothing(c);
+  checksum(c, packet);
+}
+
+void learn_path(const Packet& icmp, Memory& memory) {
+  const PacketView& view = *icmp.view;
+  const Octets message = view.octets().subspan(view.transport_offset());
+  if (message.size() < 8 || icmp.captured < view.transport_offset() + 8) return;
+  const bool too_big = view.is_v4() ? message[0] == 3 && message[1] == 4 : message[0] == 2;
+  const std::uint32_t mtu = view.is_v4() ? load_u16(message, 6) : load_u32(message, 4);
+  const auto tuple = packet::quoted_tuple(view);
+  if (!too_big || mtu == 0 || !tuple || icmp.cut()) return;
+  if (memory.path_mtus.size() >= Memory::kMostPaths) memory.path_mtus.clear();
+  memory.path_mtus[path_of(*tuple)] = {mtu, {icmp.number, icmp.stamp.total_nanoseconds()}};
+}
+
+void learn_checksum(const Packet& packet, Memory& memory) {
+  constexpr std::uint64_t kEnough = 64;
+  if (memory.sums_right >= kEnough || memory.sums_wrong != 0) return;
+  if (const auto right = checksum_is_right(packet)) ++(*right ? memory.sums_right : memory.sums_wrong);
+}
+
+}  // namespace asrp::dump

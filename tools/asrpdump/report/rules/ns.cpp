@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rules about NS and what answers it: NA and NC.
+#include <algorithm>
+
+#include "report/follow_text.hpp"
+#include "report/rules/rule.hpp"
+
+namespace asrp::dump {
+namespace {
+
+using packet::Carriage;
+using wire::MsgType;
+
+constexpr std::int64_t kCrossing = 100'000'000;  // nanoseconds: an NS so soon after NA was under way, or a SYN's
+constexpr std::uint32_t kNotByLoss = 8;          // so many NA in a row are not lost
+constexpr std::uint32_t kFlowing = 3;            // packets after which an NS should have come again
+
+bool in_syn(const Heard& heard) {
+  return heard.is_flow() && heard.carriage != Carriage::standalone && (heard.seen.tcp_flags & packet::kTcpSyn) != 0;
+}
+
+// A session that is created, or created again, by an explicit first packet: its NS needs no NA, and an older one doesn't count.
+bool creates(const Case& c) {
+  const bool explicit_first = c.heard.carriage != Carriage::standalone && !c.message().has(wire::kFlagNa);
+  return in_syn(c.heard) || explicit_first || c.at().time - c.history.syn < 2 * kCrossing || c.heard.remapped;
+}
+
+void no_ns_after_na(const Case& c) {
+  History& history = c.history;
+  const wire::Message& message = c.message();
+  if (creates(c)) {
+    history.na.reset();
+    history.ns_after_na = 0;
+    return;
+  }
+  const bool answers_hello = history.hs && history.hs_cookie == message.cookie;
+  if (!history.na || history.na_node != message.node_local_ip || answers_hello) return;
+  if (c.at().time - history.na->time < kCrossing) return;
+  ++history.ns_after_na;
+  if (history.ns_after_na != 1 && history.ns_after_na != kNotByLoss) return;
+  const bool certain = history.ns_after_na == kNotByLoss;
+  c.find(rule::kNsAfterNa, certain ? Certainty::certain : Certainty::possible, {history.na->number, c.at().number},
+         name_of(message) + " was sent after NA" + (certain ? ", for the eighth time" : ", unless that was lost on its way"));
+}
+
+void remember(const Case& c) {
+  History& history = c.history;
+  const wire::Message& message = c.message();
+  SentNs sent{c.at(), message.cookie, message.node_local_ip, message.tuples(), data_digest(message), message.has(wire::kFlagNa),
+              false};
+  if (history.ns.size() == History::kMostNs) history.ns.erase(history.ns.begin());
+  history.ns.push_back(sent);
+  ++history.ns_in_all;
+  history.packets_since_ns = 0;
+  auto& latest = c.memory.latest_ns;
+  if (latest.size() < Memory::kMostNs) {
+    latest.push_back(sent);
+  } else {
+    latest[c.memory.next_ns] = sent;
+    c.memory.next_ns = (c.memory.next_ns + 1) % Memory::kMostNs;
+  }
+}
+
+std::string answers(const Case& c, const SentNs& ns) {
+  return name_of(c.message()) + " answers NS " + hex8(ns.cookie.value) + " of " + ns.node.to_string();
+}
+
+// The session is looked up by ST1: an answer with another one is found by cookie and node.
+SentNs* ns_of_other_tuples(const Case& c) {
+  for (SentNs& ns : c.memory.latest_ns) {
+    const bool fresh = c.at().time - ns.at.time < kFresh;
+    if (fresh && ns.cookie == c.message().cookie && ns.node == c.heard.seen.tuple.dst.address) return &ns;
+  }
+  return nullptr;
+}
+
+void destination(const Case& c, const SentNs& ns, bool certain) {
+  const Rule& rule = c.heard.is(MsgType::NC) ? rule::kConflictDestination : rule::kAckDestination;
+  const Endpoint& to = c.heard.seen.tuple.dst;
+  if (c.heard.carriage != Carriage::standalone) return;  // another rule's
+  if (to.port != c.memory.port) {
+    c.find(rule, Certainty::certain, {ns.at.number, c.at().number}, answers(c, ns) + " at port " + std::to_string(to.port));
+  }
+  if (to.address == ns.node) return;
+  const auto same_node = [&](const SentNs& other) { return other.node == to.address && other.cookie == c.message().cookie; };
+  if (std::any_of(c.history.ns.begin(), c.history.ns.end(), same_node)) return;
+  c.find(rule, certain ? Certainty::certain : Certainty::possible, {ns.at.number, c.at().number},
+         answers(c, ns) + " but goes to " + to.address.to_string());
+}
+
+void tuples(const Case& c, const SentNs& ns, bool certain) {
+  const wire::Message& message = c.message();
+  const bool conflict = c.heard.is(MsgType::NC);  // its ST2 may be the conflicting session's
+  if (message.tuples() == ns.tuples || (conflict && message.st1 == ns.tuples.client_side)) return;
+  const auto known = [&](const SentNs& other) { return other.tuples == message.tuples() && other.cookie == message.cookie; };
+  if (std::any_of(c.history.ns.begin(), c.history.ns.end(), known)) return;
+  const bool sides = message.st1 == ns.tuples.server_side && message.st2 == ns.tuples.client_side;
+  c.find(rule::kAckTuples, certain || sides ? Certainty::certain : Certainty::possible, {ns.at.number, c.at().number},
+         answers(c, ns) + (sides ? " with exchanged tuples"
+                                 : " with other tuples: " + flow_text(message.st1) + " and " + flow_text(message.st2)));
+}
+
+void data(const Case& c, const SentNs& ns, bool certain) {
+  if (c.heard.is(MsgType::NC) || data_digest(c.message()) == ns.session_data) return;
+  c.find(rule::kSessionData, certain ? Certainty::certain : Certainty::possible, {ns.at.number, c.at().number},
+         name_of(c.message()) + " has other Session-Data than its NS");
+}
+
+void answered(const Case& c) {
+  History& history = c.history;
+  SentNs* only = only_fresh(history, c.at().time);
+  SentNs* ns = ns_with(history, c.message().cookie);
+  if (ns == nullptr && only == nullptr) {
+    ns = ns_of_other_tuples(c);
+    if (ns != nullptr) {
+      tuples(c, *ns, true);
+    } else if (history.ns.empty()) {
+      c.find(rule::kAckUnasked, Certainty::possible, {c.at().number},
+             name_of(c.message()) + " answers an NS that is not in the capture");
+    } else {
+      ns = &history.ns.back();
+      c.find(rule::kAckCookie, Certainty::possible, {ns->at.number, c.at().number}, answers(c, *ns) + " with another cookie");
+    }
+  } else if (ns == nullptr) {
+    ns = only;
+    c.find(rule::kAckCookie, Certainty::certain, {ns->at.number, c.at().number}, answers(c, *ns) + " with another cookie");
+  } else {
+    destination(c, *ns, ns == only);
+    tuples(c, *ns, ns == only);
+    data(c, *ns, true);
+  }
+  // Each repetition has its own answer, or this one: what was sent before is no longer open.
+  for (SentNs& sent : history.ns) sent.answered = true;
+  if (ns != nullptr) ns->answered = true;
+  if (!c.heard.is(MsgType::NA)) return;
+  history.na = c.at();
+  history.na_cookie = c.message().cookie;
+  history.na_node = c.heard.seen.tuple.dst.address;
+  history.ns_after_na = 0;
+}
+
+// PS and RS give back what the NS brought.
+void data_kept(const Case& c) {
+  if (c.history.ns.empty()) return;
+  const bool push = c.heard.is(MsgType::PS);
+  SentNs* ns = push ? ns_with(c.history, c.message().cookie) : &c.history.ns.back();
+  if (ns == nullptr || ns->tuples != c.message().tuples()) return;
+  const auto same = [&](const SentNs& other) { return other.session_data == data_digest(c.message()); };
+  if (std::any_of(c.history.ns.begin(), c.history.ns.end(), same)) return;
+  data(c, *ns, push || c.history.na.has_value());
+}
+
+void repeated(const Case& c) {
+  History& history = c.history;
+  if (history.ns.empty() || history.told_not_repeated || history.na) return;
+  const SentNs& last = history.ns.back();
+  const bool open = last.wants_ack && !last.answered && c.heard.side == Side::server && c.heard.to_server;
+  if (!open || c.at().time - last.at.time < kFresh || (c.heard.seen.tcp_flags & (packet::kTcpFin | packet::kTcpRst)) != 0)
+    return;
+  if (++history.packets_since_ns < kFlowing) return;
+  history.told_not_repeated = true;
+  c.find(rule::kNsNotRepeated, Certainty::possible, {last.at.number, c.at().number},
+         "NS " + hex8(last.cookie.value) + " for " + last.tuples.client_side.to_string() +
+             " has no NA, the session goes on, and no NS comes again");
+}
+
+}  // namespace
+
+void check_ns(const Case& c) {
+  History& history = c.history;
+  if (c.heard.message == nullptr || c.heard.is_flow()) {
+    if ((c.heard.seen.tcp_flags & (packet::kTcpSyn | packet::kTcpAck)) == packet::kTcpSyn) history.syn = c.at().time;
+    if (c.heard.message == nullptr) return repeated(c);
+  }
+  switch (c.message().type) {
+    case MsgType::NS:
+      no_ns_after_na(c);
+      remember(c);
+      break;
+    case MsgType::NA:
+    case MsgType::NC:
+      answered(c);
+      break;
+    case MsgType::RS:
+    case MsgType::PS:
+      data_kept(c);
+      break;
+    case MsgType::RX:
+      history.na.reset();  // the holder has no backup any more: an NS may make a new one
+      break;
+    default:
+      break;
+  }
+}
+
+void check_ns_at_end(const Session& session, const History& history, std::int64_t now, const FindingSink& sink) {
+  const SentNs* first = nullptr;
+  const SentNs* last = nullptr;
+  for (const SentNs& ns : history.ns) {
+    if (!ns.wants_ack || ns.answered) continue;
+    if (first == nullptr) first = &ns;
+    last = &ns;
+  }
+  if (first == nullptr || now - last->at.time < kFresh) return;
+  sink({&rule::kAckMissing, Certainty::possible,
+        first == last ? std::vector{first->at.number} : std::vector{first->at.number, last->at.number},
+        "NS " + hex8(last->cookie.value) + " for " + session.tuples.client_side.to_string() +
+            " asks for NA and was not answered",
+        last->at.time});
+}
+
+}  // namespace asrp::dump

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rules about the messages that an endpoint sends with its own packets: PS and HS.
+#include <algorithm>
+
+#include "report/follow_text.hpp"
+#include "report/rules/rule.hpp"
+
+namespace asrp::dump {
+namespace {
+
+using packet::Carriage;
+using wire::MsgType;
+
+bool is_separate(const Heard& heard) {
+  return heard.message != nullptr && (heard.carriage == Carriage::separate_tcp || heard.carriage == Carriage::separate_udp);
+}
+
+void push_cookie(const Case& c) {
+  History& history = c.history;
+  if (history.ns.empty()) return;
+  const SentNs& last = history.ns.back();
+  if (ns_with(history, c.message().cookie) != nullptr) return;
+  const bool only = history.ns_in_all == 1 && c.at().time - last.at.time < kFresh;
+  const bool stored = history.na && history.na_cookie == last.cookie;
+  c.find(rule::kPushCookie, only || stored ? Certainty::certain : Certainty::possible, {last.at.number, c.at().number},
+         name_of(c.message()) + " doesn't echo the cookie of its NS, " + hex8(last.cookie.value));
+}
+
+// A separate packet copies the header of the packet that it belongs to: a PS goes before it.
+void push_order(const Case& c) {
+  const Session* session = c.heard.session;
+  if (!is_separate(c.heard) || session == nullptr || !session->waiting || c.heard.side != Side::server || c.heard.to_server)
+    return;
+  const Seen& seen = c.heard.seen;
+  if (seen.ip_id == 0) return;
+  for (const Before& before : (*session->waiting)[1].packets) {
+    const bool same = before.ip_id == seen.ip_id && before.seq == seen.seq && before.at.number != 0 && before.message == 0;
+    if (!same || seen.at.time - before.at.time > kFresh) continue;
+    c.find(rule::kPushOrder, Certainty::possible, {before.at.number, c.at().number},
+           name_of(c.message()) + " comes behind the packet whose header it copies");
+    return;
+  }
+}
+
+// An HS goes behind it.
+void hello_order(const Case& c) {
+  History& history = c.history;
+  const Seen& seen = c.heard.seen;
+  if (c.heard.is(MsgType::HS)) {
+    history.hs_separate.reset();
+    if (is_separate(c.heard) && seen.ip_id != 0) history.hs_separate = seen;
+    return;
+  }
+  if (!history.hs_separate || c.heard.message != nullptr || seen.tuple != history.hs_separate->tuple) return;
+  const Seen hello = *history.hs_separate;
+  if (seen.ip_id != hello.ip_id || seen.seq != hello.seq || seen.at.time - hello.at.time > kFresh) return;
+  history.hs_separate.reset();
+  c.find(rule::kHelloOrder, Certainty::possible, {hello.at.number, c.at().number},
+         "HS comes before the packet whose header it copies");
+}
+
+// In ACT mode a client gets an NS because it sent HS.
+void hello_cookie(const Case& c) {
+  History& history = c.history;
+  const wire::Message& message = c.message();
+  const Tuple& carrier = c.heard.seen.tuple;
+  const bool standalone = c.heard.carriage == Carriage::standalone;
+  const bool to_client = standalone ? carrier.dst.address == message.st1.src.address : carrier == message.st1.reversed();
+  if (!to_client) return;
+  if (!history.hs) return;
+  if (message.cookie == history.hs_cookie) {
+    history.hs.reset();
+    return;
+  }
+  const bool known = std::any_of(history.ns.begin(), history.ns.end(), [&](const SentNs& ns) {
+    return ns.cookie == message.cookie && ns.at.number != c.at().number;
+  });
+  const bool fresh = c.at().time - history.hs->time < kFresh;
+  if (known || !fresh) return;
+  c.find(rule::kHelloCookie, history.ns_in_all == 1 ? Certainty::certain : Certainty::possible,
+         {history.hs->number, c.at().number},
+         name_of(message) + " answers HS " + hex8(history.hs_cookie.value) + " with another cookie");
+  history.hs.reset();
+}
+
+}  // namespace
+
+void check_push(const Case& c) {
+  hello_order(c);
+  if (c.heard.message == nullptr) return;
+  if (c.heard.is(MsgType::PS)) {
+    push_cookie(c);
+    push_order(c);
+  }
+  if (c.heard.is(MsgType::NS)) hello_cookie(c);
+  if (c.heard.is(MsgType::HS) && c.heard.session != nullptr && c.heard.side == Side::client) {
+    c.history.hs = c.at();
+    c.history.hs_cookie = c.message().cookie;
+  }
+}
+
+void check_push_at_end(const History& history, std::int64_t now, const FindingSink& sink) {
+  if (!history.hs || history.psv || now - history.hs->time < kFresh) return;
+  sink({&rule::kHelloMissing,
+        Certainty::possible,
+        {history.hs->number},
+        "HS " + hex8(history.hs_cookie.value) + " of a session that the node has is not answered by an NS",
+        history.hs->time});
+}
+
+}  // namespace asrp::dump

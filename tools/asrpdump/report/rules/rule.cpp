@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report/rules/rule.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "report/follow_text.hpp"
+
+namespace asrp::dump {
+
+const std::array<const Rule*, 37> kRules = {
+    &rule::kValid,
+    &rule::kReserved,
+    &rule::kCarriage,
+    &rule::kPort,
+    &rule::kConflictFlags,
+    &rule::kChecksum,
+    &rule::kMtu,
+    &rule::kNsCarrier,
+    &rule::kPsCarrier,
+    &rule::kBackupTuples,
+    &rule::kMode,
+    &rule::kAckCookie,
+    &rule::kAckDestination,
+    &rule::kConflictDestination,
+    &rule::kAckTuples,
+    &rule::kAckUnasked,
+    &rule::kAckMissing,
+    &rule::kNsAfterNa,
+    &rule::kNsNotRepeated,
+    &rule::kSessionData,
+    &rule::kQueryPort,
+    &rule::kQueryRandom,
+    &rule::kQueryTuple,
+    &rule::kAnswerHeader,
+    &rule::kAnswerCookie,
+    &rule::kAnswerTuple,
+    &rule::kAnswerUnasked,
+    &rule::kAnswerMissing,
+    &rule::kAnswerWrong,
+    &rule::kPushCookie,
+    &rule::kPushOrder,
+    &rule::kHelloCookie,
+    &rule::kHelloMissing,
+    &rule::kHelloOrder,
+    &rule::kNotRemoved,
+    &rule::kSequence,
+    &rule::kStream,
+};
+
+void Case::find(const Rule& rule, Certainty certainty, std::initializer_list<std::uint64_t> packets, std::string text) const {
+  Finding finding{&rule, certainty, packets, std::move(text), heard.seen.at.time};
+  std::sort(finding.packets.begin(), finding.packets.end());
+  finding.packets.erase(std::unique(finding.packets.begin(), finding.packets.end()), finding.packets.end());
+  sink(std::move(finding));
+}
+
+std::string name_of(const wire::Message& message) {
+  std::string name = std::string(wire::to_string(message.type)) + " " + hex8(message.cookie.value);
+  if (message.type != wire::MsgType::HS) name += " for " + message.st1.to_string();
+  return name;
+}
+
+std::uint64_t data_digest(const wire::Message& message) {
+  return message.session_data.empty() ? 0 : digest_of(message.session_data);
+}
+
+SentNs* ns_with(History& history, Cookie cookie) {
+  const auto found =
+      std::find_if(history.ns.rbegin(), history.ns.rend(), [&](const SentNs& ns) { return ns.cookie == cookie; });
+  return found == history.ns.rend() ? nullptr : &*found;
+}
+
+SentNs* only_fresh(History& history, std::int64_t now) {
+  SentNs* only = nullptr;
+  for (SentNs& ns : history.ns) {
+    if (ns.answered || now - ns.at.time > kFresh) continue;
+    if (only != nullptr) return nullptr;
+    only = &ns;
+  }
+  return only;
+}
+
+}  // namespace asrp::dump
