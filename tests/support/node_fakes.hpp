@@ -12,6 +12,7 @@
 #include "asrp/engine/event.hpp"
 #include "asrp/engine/flow_table.hpp"
 #include "asrp/engine/node_options.hpp"
+#include "asrp/policy/nat_port.hpp"
 #include "support/builders.hpp"
 
 namespace asrp::test {
@@ -160,6 +161,13 @@ inline engine::NodeOptions full_nat_options() {
   options.services[1].forward = engine::ForwardMode::full_nat;
   options.services[1].full_nat.addresses = {address("2001:db8:3::1")};
   return options;
+}
+
+/// The mapping at the `attempt`-th try of a flow to the first service of `full_nat_options()`.
+inline Endpoint mapping_of(const Tuple& client_side, std::size_t attempt) {
+  const engine::NodeOptions options = full_nat_options();
+  const auto& range = options.services[0].full_nat;
+  return policy::NatRange(options.placement_key, range.addresses, range.first_port, range.last_port).at(client_side, attempt);
 }
 
 /// The services of basic_options() for UDP, port 53.

@@ -114,7 +114,7 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   free_attempt(attempt, true);
 }
 
-/// Full NAT: the next port. Else the client's port decides alone, and it is another session's at this server: the next server
+/// Full NAT: another port. Else the client's port decides alone, and it is another session's at this server: the next server
 /// of those that are asked in a recovery, as with a conflict in this node's own table.
 void NodeEngine::Impl::next_mapping(std::uint32_t slot, const ServiceState& service) {
   const Attempt attempt = attempts_[slot];

@@ -2,6 +2,7 @@
 #include "asrp/policy/nat_port.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "asrp/base/assert.hpp"
 #include "asrp/policy/keyed_hash.hpp"
@@ -20,6 +21,18 @@ bool NatRange::contains(const Endpoint& outside) const {
          std::binary_search(addresses_.begin(), addresses_.end(), outside.address);
 }
 
+namespace {
+
+/// How far the next try is: as random as the first one, or neighbours that are taken would be taken together. Prime to `total`,
+/// so that all of the range is visited.
+std::uint64_t stride(std::uint64_t hash, std::uint64_t total) {
+  std::uint64_t step = 1 + hash % (total - 1);
+  while (std::gcd(step, total) != 1) --step;
+  return step;
+}
+
+}  // namespace
+
 Endpoint NatRange::at(const Tuple& client_side, std::size_t attempt) const {
   ASRP_ASSERT(!empty());
   HashInput input(HashUse::nat_port);
@@ -27,7 +40,9 @@ Endpoint NatRange::at(const Tuple& client_side, std::size_t attempt) const {
   input.tuple(client_side);
   const std::uint64_t ports = std::uint64_t{last_port_} - first_port_ + 1;
   const std::uint64_t total = ports * addresses_.size();
-  const std::uint64_t index = (input.hash(key_) % total + attempt) % total;
+  const std::uint64_t hash = input.hash(key_);
+  std::uint64_t index = hash % total;
+  if (attempt != 0 && total > 1) index = (index + attempt % total * stride(hash / total, total)) % total;
   return {addresses_[index / ports], static_cast<std::uint16_t>(first_port_ + index % ports)};
 }
 

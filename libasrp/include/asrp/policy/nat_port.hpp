@@ -20,8 +20,8 @@ class NatRange {
 
   [[nodiscard]] bool empty() const { return addresses_.empty(); }
   [[nodiscard]] bool contains(const Endpoint& outside) const;
-  /// The mapping of a flow at its `attempt`-th try, from 0: the next port each time, the next address after the last port.
-  /// Precondition: not empty.
+  /// The mapping of a flow at its `attempt`-th try, from 0: hashed, then a hashed stride further each time, over all addresses
+  /// and ports of the range before one comes again. Precondition: not empty.
   [[nodiscard]] Endpoint at(const Tuple& client_side, std::size_t attempt) const;
 
  private:
