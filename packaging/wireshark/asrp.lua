@@ -170,6 +170,7 @@ local function add_body(tree, place, is_valid)
   if name == "NS" then rest = stop - (bit.band(u8(place, 3), LIP6) ~= 0 and 16 or 4) end
   if name == "HS" then
     tree:add(f.reserved_body, place.buf(place.at + at, 4))
+    if place.buf(place.at + at, 4):uint() ~= 0 then tree:add_proto_expert_info(e.reserved) end
   elseif rest > at then
     tree:add(f.session_data, place.buf(place.at + at, rest - at))
   end

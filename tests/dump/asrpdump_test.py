@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """asrpdump says of the generated captures what the generator says: as JSON, and in its lines of text."""
 
+import dataclasses
 import tempfile
 import unittest
 from pathlib import Path
@@ -9,6 +10,7 @@ import asrpdump
 import cuts
 import files
 import generate
+import links
 
 CARRIER_KEYS = {"time", "src", "dst", "sport", "dport", "carriage", "valid", "reason"}
 EXTRA_KEYS = {"cut", "not_asrp", "octets", "reassembled", "unassigned_flags", "reserved"}
@@ -55,6 +57,25 @@ class Asrpdump(unittest.TestCase):
         for capture in generate.captures():
             self.compare(capture)
 
+    def test_levels_of_tunnels(self):
+        whole = [case for case in generate.valid_cases(9) if len(case.packets) == 1][::3]
+        once = [dataclasses.replace(case, packets=[links.vxlan(case.packets[0])]) for case in whole]
+        twice = [dataclasses.replace(case, packets=[links.gre(case.packets[0])]) for case in once]
+        for level, cases in enumerate((whole, once, twice)):
+            for allowed in range(3):
+                capture = generate.capture(f"level-{level}-of-{allowed}", "ethernet", "micro-le", cases)
+                if level > allowed:
+                    capture.expected = []
+                self.compare(capture, "--tunnels", str(allowed))
+
+    def test_other_markers_and_ports(self):
+        for marker, port in ((generate.Marker(254, 127, 0xBEEF), 4321), (generate.Marker(30, 10), 51200)):
+            options = ["--port", port, "--exid", "%04x" % marker.exid, "--tcp-kind", marker.tcp_kind, "--udp-kind", marker.udp_kind]
+            self.compare(generate.capture(f"port-{port}", "ethernet", "nano-be", list(generate.marker_cases(marker, port))), *options)
+            default = generate.capture("default", "ethernet", "nano-be", list(generate.marker_cases(generate.Marker(), 53)))
+            default.expected = []
+            self.compare(default, *options)
+
     def test_text_of_every_message(self):
         capture = generate.capture("text", "ethernet", "nano-be", list(generate.valid_cases(2)) + list(generate.damaged_cases()))
         lines = self.output("-r", self.write(capture), "-tt").splitlines()
@@ -72,6 +93,12 @@ class Asrpdump(unittest.TestCase):
         ends = [asrpdump.endpoint(facts["src"], facts["sport"]), asrpdump.endpoint(facts["dst"], facts["dport"])]
         parts = [facts["time"], " > ".join(ends) + ":", facts["carriage"]]
         return parts + ["invalid (%s)" % facts["reason"] if claim == "invalid" else "not ASRP?"]
+
+    def test_unassigned_bits_are_shown(self):
+        cases = list(generate.unassigned_cases())
+        path = self.write(generate.capture("bits", "ethernet", "micro-le", [case for case, _, _ in cases]))
+        shown = [facts for _, facts, _ in asrpdump.objects(self.output("-r", path, "--json"))]
+        self.assertEqual([(f.get("unassigned_flags", 0), f.get("reserved", 0)) for f in shown], [(flags, reserved) for _, flags, reserved in cases])
 
     def test_tree_names_every_field(self):
         capture = generate.capture("tree", "ethernet", "micro-le", list(generate.valid_cases(3))[::3])

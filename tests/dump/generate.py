@@ -198,6 +198,7 @@ def damaged_cases():
         yield from _damaged_udp(src, dst)
         yield from _damaged_standalone(src, dst)
         yield from _no_messages(src, dst)
+    yield from (case for case, _, _ in unassigned_cases())
 
 
 def _bad(name, carriage, reason, ends, ports, protocol, part):
@@ -267,6 +268,19 @@ def _damaged_standalone(src, dst):
     for _, octets in list(never_messages()) + [("", b""), ("", b"\0"), ("", b"GET /")]:
         facts = {"src": src, "dst": dst, "sport": 40000, "dport": ASRP_PORT, "carriage": "standalone"}
         yield Case("standalone not ASRP", [ip(*ends, UDP, udp(*ends, *ports, octets))], facts, "not-asrp")
+
+
+def unassigned_cases():
+    """(case, flags, reserved): bits that the draft has not assigned are set, and to be ignored (4.3.1)."""
+    for version, ends in ENDS.items():
+        for m, flags, reserved, body in ((_ns(), 0xA8, 0x5A, 0), (Message("HS", cookie=2), 0x80, 0, 0), (Message("HS", cookie=3), 0, 0, 9)):
+            octets = bytearray(m.encode())
+            octets[3] |= flags
+            octets[6] = reserved
+            octets[-1] |= body if m.type == "HS" else 0
+            part = udp(*ends, 40000, ASRP_PORT, bytes(octets))
+            facts = facts_of(m, "standalone", *ends, 40000, ASRP_PORT)
+            yield Case(f"unassigned bits {m.type} v{version}", [ip(*ends, UDP, part)], facts), flags, reserved or body
 
 
 def _no_messages(src, dst):
@@ -351,6 +365,17 @@ def captures():
         yield capture(link_name, link_name, forms[n % len(forms)], cases)
     for form in forms:
         yield capture("form-" + form, "ethernet", form, valid[::7] + damaged[::5])
+    yield capture("outer-fragments", "ethernet", "nano-le", list(outer_fragment_cases(valid[::5])))
+
+
+def outer_fragment_cases(cases):
+    """Tunnels whose outer packets come in fragments."""
+    for n, case in enumerate(cases):
+        if len(case.packets) == 1:
+            tunnel = (links.vxlan, links.geneve, links.gre, links.ipip)[n % 4]
+            outer = bytearray(tunnel(case.packets[0]))
+            outer[4:6] = struct.pack("!H", n)  # identification
+            yield dataclasses.replace(case, packets=fragments_v4(bytes(outer), 64))
 
 
 def main():

@@ -97,6 +97,7 @@ LINKS = {
     "loop": (108, lambda p: null(p, ">", 28)),
     "ppp": (9, ppp),
     "ppp-short": (9, lambda p: ppp(p, b"")),
+    "ppp-serial": (50, ppp),
     "vxlan": (1, over(ethernet, vxlan)),
     "vxlan-v6": (1, over(ethernet, lambda p: vxlan(p, OUTER6))),
     "vxlan-vlan": (1, lambda p: ethernet(vxlan(p), [(0x8100, 7)])),

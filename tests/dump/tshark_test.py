@@ -48,6 +48,15 @@ class Dissector(unittest.TestCase):
                     continue
                 self.compare(capture, directory)
 
+    def test_unassigned_bits_are_noted(self):
+        cases = list(generate.unassigned_cases())
+        capture = generate.capture("bits", "ethernet", "micro-le", [case for case, _, _ in cases])
+        with tempfile.TemporaryDirectory() as directory:
+            path = Path(directory) / "bits.pcap"
+            path.write_bytes(capture.octets())
+            text = dissector.run(["-r", str(path), "-Y", "asrp.expert.reserved", "-T", "fields", "-e", "frame.number"])
+        self.assertEqual(text.split(), [str(n + 1) for n in range(len(cases))])
+
     def test_cut_by_the_capture(self):
         capture, samples = cuts.capture()
         capture.expected = [(n, sample.facts, "", "") for n, (sample, _) in samples.items()]
