@@ -43,6 +43,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=1, metavar="N", help="in a row; all must hold")
     parser.add_argument("--plain", action="store_true", help="lines instead of a live picture")
     parser.add_argument("--thorough", action="store_true", help="check every captured packet, checksums included")
+    parser.add_argument("--capture", metavar="FILE", help="keep a small capture of the sessions that tell most, for asrpdump")
     parser.add_argument("--programs", default="", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
@@ -50,7 +51,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 def _options(arguments: argparse.Namespace) -> Options:
     return Options(family=arguments.family, forward=arguments.forward, loss=arguments.loss, kill=arguments.kill,
                    flush_all=arguments.flush_all, control=arguments.control, keep=arguments.keep, plain=arguments.plain,
-                   thorough=arguments.thorough, programs=arguments.programs)
+                   thorough=arguments.thorough, capture=arguments.capture or "", programs=arguments.programs)
 
 
 def _title(scenario: str, options: Options) -> str:
@@ -124,7 +125,7 @@ def main(argv: Sequence[str]) -> int:
     values = _repeat(arguments.scenario, options, arguments.runs)
     if arguments.compare:
         other = arguments.scenario if arguments.scenario in COMPARABLE else "failover"
-        compared = play(other, replace(options, kernel_nat=True, forward="nat", keep=False))
+        compared = play(other, replace(options, kernel_nat=True, forward="nat", keep=False, capture=""))
         values["compare"] = compared.as_json()
         broken = [r["sessions"]["total"] - r["sessions"]["survived"] for r in (values, values["compare"])]
         print(f"\nsame events: asrp broke {broken[0]} sessions, plain kernel DNAT {broken[1]} of {compared.sessions['total']}")

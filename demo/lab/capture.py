@@ -102,7 +102,7 @@ class Capture:
         devices = {index: link for (name, index), link in self.topology.devices.items() if name == router}
         with open(self.paths[router], "rb") as file:
             for when, octets in read_pcap(file):
-                record = _record(when, octets, router, devices)
+                record = record_of(when, octets, router, devices)
                 if record is not None and record.time <= self._end:
                     yield record
 
@@ -113,7 +113,8 @@ class Capture:
         return both
 
 
-def _record(when: float, octets: bytes, router: str, devices: dict[int, str]) -> Optional[Record]:
+def record_of(when: float, octets: bytes, router: str, devices: dict[int, str]) -> Optional[Record]:
+    """What a cooked packet is, if it came by a known link."""
     if len(octets) < 20:
         return None
     (index,) = struct.unpack_from("!I", octets, 4)

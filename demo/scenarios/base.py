@@ -14,6 +14,7 @@ from lab.balancer import Balancer, Member, Service
 from lab.capture import WHOLE, Capture
 from lab.claim import Claim
 from lab.cluster import Cluster
+from lab.excerpt import write_excerpt
 from lab.kernel_nat import KernelNat
 from lab.monitor import Monitor
 from lab.topology import Shape, Topology
@@ -39,6 +40,7 @@ class Options:
     octets: int = 800_000  # of each transfer
     rate: int = 50_000  # octets a second of each transfer
     idle: int = 6  # long-lived connections of each client
+    capture: str = ""  # file for a small capture of some sessions
     programs: str = ""  # directory of asrpd-node and asrpd-holder
 
 
@@ -127,6 +129,9 @@ class Lab:
         self._monitoring = False
         self.capture.stop()
         show.summary(self.monitor)
+        if self.options.capture:
+            sessions, packets = write_excerpt(self.capture, self.options.capture)
+            show.say(f"{packets} packets of {sessions} sessions are in {self.options.capture}", always=True)
         if self.options.keep:
             number = self.claim.number
             show.say(f"the laboratory stays: namespaces asrp{number}-*, files in {self.directory}; the next run removes it. "

@@ -23,13 +23,13 @@ EXPECTED = {"psv1": ["NS", "PS"], "psv1-standalone": ["NS", "NA"], "psv2": ["NS"
             "udp-created": ["QS", "QS", "RX", "RX", "NS", "NA"], "act": ["HS", "NS", "QS", "RS"]}
 
 
-def run(octets, *options):
+def run(octets, *options, columns=120):
     with tempfile.TemporaryDirectory() as directory:
         capture, picture = Path(directory, "in.pcap"), Path(directory, "out.svg")
         capture.write_bytes(octets)
         arguments = [str(picture) if option == "SVG" else option for option in options]
         done = subprocess.run([PROGRAM, "-r", str(capture), *arguments], capture_output=True, text=True, check=True,
-                              env={"COLUMNS": "120", "TZ": "UTC"})
+                              env={"COLUMNS": str(columns), "TZ": "UTC"})
         return picture.read_text(encoding="utf-8") if picture.exists() else done.stdout
 
 
@@ -78,6 +78,14 @@ class Ladder(unittest.TestCase):
                 self.assertEqual([kind for kind in kinds if kind != "flow"], EXPECTED[name])
                 arrows = re.findall(r"[─◀] (NS|NA|QS|RS|RX|HS|PS|NC)\b", run(scene.octets(), "--ladder"))
                 self.assertEqual(arrows, EXPECTED[name])
+
+    def test_the_terminal_is_not_too_narrow(self):
+        for columns in (80, 120, 200):
+            for name, family, scene in scenes():
+                with self.subTest(scenario=name, family=family, columns=columns):
+                    lines = run(scene.octets(), "--ladder", columns=columns).splitlines()
+                    rows = [line for line in lines if not line.startswith("session")]
+                    self.assertLessEqual(max(map(len, rows)), columns)
 
     def test_light_and_dark_colour_the_same_things(self):
         scene = Scene()

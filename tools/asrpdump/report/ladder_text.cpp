@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::size_t kTimeWidth = 12;
 constexpr std::size_t kDetailWidth = 44;
-constexpr std::size_t kLeastLane = 17;
+constexpr std::size_t kGoodLane = 15;
+constexpr std::size_t kLeastLane = 9;
 constexpr std::int64_t kGap = 200'000'000;  // nanoseconds without a packet that get a row of their own
 
 constexpr std::string_view kPlain = "\033[0m";
@@ -46,8 +47,9 @@ class Drawing {
   Drawing(const Ladder& ladder, int width, bool color) : ladder_(ladder), color_(color), held_(ladder.lanes.size()) {
     const std::size_t lanes = std::max<std::size_t>(ladder.lanes.size(), 2);
     const auto room = static_cast<std::size_t>(std::max(width, 40));
-    const std::size_t rest = room > kTimeWidth + kDetailWidth ? room - kTimeWidth - kDetailWidth : 0;
-    lane_ = std::max(kLeastLane, rest / lanes);
+    // What doesn't fit loses its details first; then the lanes come closer.
+    details_ = room >= kTimeWidth + kDetailWidth + lanes * kGoodLane;
+    lane_ = std::max(kLeastLane, (room - kTimeWidth - (details_ ? kDetailWidth : 0)) / lanes);
     width_ = lane_ * lanes;
   }
 
@@ -130,7 +132,7 @@ class Drawing {
     const std::string_view style = row.type ? kColors[static_cast<std::size_t>(*row.type)] : kDim;
     out_ += paint(kDim, padded(exact_milliseconds(time), -static_cast<int>(kTimeWidth - 2))) + "  " + cells.part(0, left + 1) +
             paint(style, cells.part(left + 1, right)) + cells.part(right, width_) + "  ";
-    out_ += row.type ? row.detail : paint(kDim, row.detail);
+    if (details_) out_ += row.type ? row.detail : paint(kDim, row.detail);
     while (out_.back() == ' ') out_.pop_back();
     out_ += "\n";
     for (const auto& [lane, number] : starting_) held_[lane].push_back(number);
@@ -139,6 +141,7 @@ class Drawing {
 
   const Ladder& ladder_;
   bool color_;
+  bool details_ = true;
   std::size_t lane_ = 0;
   std::size_t width_ = 0;
   std::vector<std::vector<std::uint64_t>> held_;                 // by lane: packets that the node has

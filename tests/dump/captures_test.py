@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The example captures of docs/captures: small, without a certain finding, each shows what its scenario is about, and its picture is
+the one that asrpdump draws of it.
+
+    ASRPDUMP=PROGRAM python3 captures_test.py
+"""
+
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+DIRECTORY = Path(__file__).resolve().parents[2] / "docs" / "captures"
+PROGRAM = os.environ.get("ASRPDUMP", "asrpdump")
+# What must be in it: types of messages, and by what a session is restored.
+SHOWS = {
+    "failover": ({"NS", "QS", "RS", "RX"}, "RS"),
+    "asymmetric": ({"NS", "PS", "QS", "RS"}, "PS"),
+    "scale-out": ({"NS", "QS", "RS"}, "RS"),
+    "pool-change": ({"NS", "QS", "RS"}, "RS"),
+    "udp": ({"NS", "NA", "QS", "RS", "RX"}, "RS"),
+    "conflict": ({"NS", "NC", "PS"}, "PS"),
+}
+
+
+def run(*arguments):
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
+
+
+class Captures(unittest.TestCase):
+    def test_there_is_one_of_each_scenario(self):
+        self.assertEqual({p.stem for p in DIRECTORY.glob("*.pcap")}, set(SHOWS))
+
+    def test_they_are_small_and_conform(self):
+        for name in SHOWS:
+            with self.subTest(capture=name):
+                path = DIRECTORY / f"{name}.pcap"
+                self.assertLess(path.stat().st_size, 100_000)
+                done = run("-r", str(path), "--check", "--json")
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                self.assertEqual([line for line in done.stdout.splitlines() if '"certain":true' in line], [])
+
+    def test_they_show_what_they_are_about(self):
+        for name, (types, restored_by) in SHOWS.items():
+            with self.subTest(capture=name):
+                done = run("-r", str(DIRECTORY / f"{name}.pcap"), "--sessions", "--json")
+                sessions = [json.loads(line) for line in done.stdout.splitlines()]
+                seen = {kind for session in sessions for kind, count in session["messages"].items() if count}
+                self.assertLessEqual(types, seen)
+                self.assertIn(restored_by, {r["by"] for session in sessions for r in session["restored"]})
+                self.assertTrue(any(session["held_ms_max"] > 0 for session in sessions), "nothing is seen on both sides of a node")
+
+    def test_the_pictures_are_those_of_the_captures(self):
+        for name in SHOWS:
+            with self.subTest(capture=name), tempfile.TemporaryDirectory() as directory:
+                picture = Path(directory, f"{name}.svg")
+                done = run("-r", str(DIRECTORY / f"{name}.pcap"), "--ladder", str(picture), "--ladder-limit", "1")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(picture.read_text(encoding="utf-8"), (DIRECTORY / f"{name}.svg").read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    unittest.main()
