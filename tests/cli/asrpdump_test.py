@@ -217,6 +217,14 @@ class Writing(Case):
         self.lines("-r", source, "-w", self.directory / "u-%H%M%S", "-G", "100", "-W", "2")
         self.assertEqual(sorted(p.name for p in self.directory.glob("u-*")), names_of("u", names[:2]))
 
+    def test_a_file_is_not_written_over_itself(self):
+        source = self.file(self.octets)
+        (self.directory / "link").symlink_to(source)
+        for name in ("capture", "link"):
+            done = run("-r", source, "-w", self.directory / name)
+            self.assertEqual(done.returncode, 2)
+            self.assertEqual(source.read_bytes(), self.octets)
+
     def test_count(self):
         source = self.file(self.octets)
         self.assertEqual(len(self.lines("-r", source, "-c", "3")), 3)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "run.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -182,10 +183,23 @@ std::string set_filter(const Options& options, Source& source) {
   return {};
 }
 
+/// Opening it for writing would empty it before it is read.
+bool would_overwrite_itself(const Options& options) {
+  if (!options.write || options.read.empty() || options.read == "-") return false;
+  struct stat from {};
+  struct stat to {};
+  const bool are_there = stat(options.read.c_str(), &from) == 0 && stat(options.write->name.c_str(), &to) == 0;
+  return are_there && S_ISREG(from.st_mode) && from.st_dev == to.st_dev && from.st_ino == to.st_ino;
+}
+
 }  // namespace
 
 int run(const Options& options) {
   handle_signals();
+  if (would_overwrite_itself(options)) {
+    complain(options.write->name + " is the file that is read");
+    return kUsage;
+  }
   auto opened = open_source(options);
   if (!opened) {
     complain(opened.error());

@@ -368,6 +368,18 @@ TEST_CASE("more datagrams, octets or pieces than allowed: the oldest give way") 
   CHECK(pieces.decoder().reassembly().bad == 1);
 }
 
+TEST_CASE("one datagram whose frames alone are more than allowed is given up") {
+  DecoderOptions options;
+  options.reassembly.keep_frames = true;
+  options.reassembly.octets = 20'000;
+  Bench bench(options);
+  for (Buffer piece : fragments(standalone_of(pattern(400)), 8)) {
+    piece.resize(3000, 0xff);  // padding of the link
+    CHECK(bench.take(piece) == nullptr);
+  }
+  CHECK(bench.decoder().reassembly().displaced == 1);
+}
+
 TEST_CASE("a datagram longer than IP allows is none") {
   Buffer huge = fragment(standalone_of(pattern(100)), 0, 80);
   store_u16(huge, 6, 8190);

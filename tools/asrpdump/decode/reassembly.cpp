@@ -105,11 +105,21 @@ void Reassembly::discard(Slot& slot) {
   empty(slot.frames);
 }
 
-void Reassembly::make_room(std::size_t octets, std::int32_t keep) {
-  while (octets_ + octets > limits_.octets && oldest_ != kNone && oldest_ != keep) {
+/// False if there is none, although all others are gone.
+bool Reassembly::make_room(std::size_t growth, std::int32_t keep) {
+  while (octets_ + growth > limits_.octets) {
+    std::int32_t victim = oldest_;
+    if (victim == keep) victim = slots_[static_cast<std::size_t>(keep)].younger;
+    if (victim == kNone) return false;
     ++counts_.displaced;
-    release(oldest_);
+    release(victim);
   }
+  return true;
+}
+
+/// By how much the fragment would make the slot larger, at the most.
+std::size_t Reassembly::growth_of(const Slot& slot, std::size_t end, std::size_t header, const Frame& frame) const {
+  return header + (end - std::min(end, slot.data.size())) + (limits_.keep_frames ? frame.octets.size() : 0);
 }
 
 void Reassembly::expire(std::int64_t now) {
@@ -187,9 +197,13 @@ Octets Reassembly::add(Octets packet, const IpParts& parts, const Frame& frame) 
   const Key key = key_of(packet, parts);
   std::int32_t number = find(key);
   if (number == kNone) number = begin(key, now);
-  if (slots_[static_cast<std::size_t>(number)].is_discarded) return {};
-  make_room(parts.fragment_offset + size + frame.octets.size(), number);
   Slot& slot = slots_[static_cast<std::size_t>(number)];
+  if (slot.is_discarded) return {};
+  if (!make_room(growth_of(slot, parts.fragment_offset + size, parts.transport, frame), number)) {
+    ++counts_.displaced;
+    discard(slot);
+    return {};
+  }
   const std::size_t before = slot.octets();
   const Fit result = fit(slot, parts, data);
   if (result == Fit::taken) {

@@ -87,7 +87,8 @@ class Reassembly {
   std::int32_t begin(const Key& key, std::int64_t now);
   void release(std::int32_t number);
   void discard(Slot& slot);
-  void make_room(std::size_t octets, std::int32_t keep);
+  bool make_room(std::size_t growth, std::int32_t keep);
+  [[nodiscard]] std::size_t growth_of(const Slot& slot, std::size_t end, std::size_t header, const Frame& frame) const;
   void expire(std::int64_t now);
   Fit fit(Slot& slot, const IpParts& parts, Octets data);
   bool insert_piece(Slot& slot, std::size_t begin, std::size_t end);
