@@ -205,8 +205,8 @@ def all_faults(family=4):
               {"ps": both(fields(carriage="standalone"), lambda step: ends(sport=51200, dport=51200)(step))}, ["ps"]),
         Fault("ns-port", "port", True, S["psv1-standalone"], {"ns-late": ends(dport=51201)}, ["ns-late"]),
         Fault("nc-asks-na", "conflict-flags", True, S["conflict"], {"nc": message(flags=["F-NA"])}, ["nc"]),
-        Fault("checksum", "checksum", True, S["psv2"], {"rs": fields(broken_sum=True)}, ["rs"]),
-        Fault("fragments", "mtu", True, S["psv1"], {"get": fields(payload=b"z" * 1400), "get2": _inline_in_fragments(clean)}, ["get2"]),
+        Fault("checksum", "checksum", False, S["psv2"], {"rs": fields(broken_sum=True)}, ["rs"]),
+        Fault("fragments", "mtu", not v4, S["psv1"], {"get": fields(payload=b"z" * 1400), "get2": _inline_in_fragments(clean)}, ["get2"]),
         Fault("path-mtu", "mtu", False, _large, {}, ["icmp", "ps2"]),
         # --- tuples
         Fault("ns-tuples-exchanged", "ns-carrier", True, lambda s: exchanges.psv1(s, exchanges.psv_flow(s, full_nat=True), "none"),

@@ -82,6 +82,7 @@ struct Packet {
   Sighting sighting;
   Octets frame;                    // as captured, link layer included
   std::size_t frame_size = 0;      // as it was on the wire
+  int link_type = -1;              // of `frame`: DLT_* of libpcap; -1: raw IP
   std::span<const Frame> earlier;  // reassembled: the frames of its other fragments, if the decoder was told to keep them
 
   [[nodiscard]] bool cut() const { return captured < ip.size(); }

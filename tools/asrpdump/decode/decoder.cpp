@@ -103,6 +103,7 @@ const Packet* Decoder::finish_packet(Octets ip, const IpParts& parts, const Fram
   packet_.reassembled = is_reassembled;
   packet_.frame = frame.octets;
   packet_.frame_size = frame.wire_size;
+  packet_.link_type = options_.link_type;
   packet_.earlier = is_reassembled ? std::span<const Frame>(reassembly_.earlier_frames()) : std::span<const Frame>();
   packet_.view.reset();
   packet_.sighting = Sighting{};

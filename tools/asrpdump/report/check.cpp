@@ -25,7 +25,6 @@ void CheckReport::on_packet(const Packet& packet) {
     check_invalid(packet, sink_);
   }
   if (packet.view && packet.view->is_icmp()) learn_path(packet, memory_);
-  if (packet.view && !packet.view->is_icmp() && !packet.sighting.present()) learn_checksum(packet, memory_);
   follower_.on_packet(packet);
 }
 

@@ -11,13 +11,14 @@
 #include <vector>
 
 #include "packet.hpp"
+#include "report/follow_places.hpp"
 #include "report/follow_seen.hpp"
 #include "report/follow_session.hpp"
 
 namespace asrp::dump {
 
 struct FollowOptions {
-  std::size_t max_sessions = 65536;  // remembered at the same time; about 1 KiB each
+  std::size_t max_sessions = 65536;  // remembered at the same time; 1 to 3 KiB each
   std::chrono::seconds idle{900};    // without a packet: the session leaves
   std::chrono::seconds ended{75};    // the same for one whose end was seen
 };
@@ -96,6 +97,8 @@ class Follower {
   /// Sessions that had to leave before they were idle, because there were max_sessions.
   [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
   [[nodiscard]] std::size_t live() const { return live_; }
+  /// Where nodes are; what a report learns more of it, it may add.
+  [[nodiscard]] NodePlaces& places() { return places_; }
   /// Time of the latest packet.
   [[nodiscard]] std::int64_t now() const { return now_; }
 
@@ -164,6 +167,7 @@ class Follower {
   std::int64_t now_ = 0;
   Copies copies_;
   Recent recent_;
+  NodePlaces places_;
   std::deque<Asked> probes_;
   std::deque<Query> queries_;
   std::vector<Seen> early_;

@@ -9,7 +9,8 @@ namespace {
 
 using wire::MsgType;
 
-constexpr std::size_t kMaxProbes = 1024;  // of the latest, to find what their RX answer
+constexpr std::int64_t kOpen = 1'000'000'000;  // nanoseconds that a query waits for its answer
+constexpr std::size_t kMaxProbes = 1024;       // of the latest, to find what their RX answer
 
 bool is_zero(const Tuple& tuple) {
   return tuple.src.address.is_unspecified() && tuple.dst.address.is_unspecified() && tuple.src.port == 0 && tuple.dst.port == 0;
@@ -58,6 +59,8 @@ void Follower::message(Heard& heard) {
   }
   heard.first = heard.session->first.number == heard.seen.at.number;
   if (!heard.copy) ++heard.session->messages[static_cast<std::size_t>(heard.message->type)];
+  place(heard);
+  if (const auto node = node_named_by(heard)) places_.learn(node_place_of(heard), *node);
   if (!heard.copy) restore(heard);
   hear(heard);
 }
@@ -194,7 +197,16 @@ Asked* Follower::asked_by(const Heard& heard, Session*& session, Fit& fit) {
     const Tuple& have = heard.seen.tuple;
     const bool of_other = have.src.address != want.src.address && have.src.port == want.src.port && have.dst == want.dst;
     const bool of_it = !of_other && (names(*heard.message, asked->tuple) || want.dst.address == have.dst.address);
-    const Fit here = header && cookie ? Fit::whole : header ? Fit::header : of_it ? Fit::cookie : Fit::none;
+    // A cookie of zero says that its sender uses none; a port alone can be another query's, too.
+    const bool open = !asked->answer && heard.seen.at.time - asked->last.time < kOpen && names(*heard.message, asked->tuple);
+    Fit here = Fit::none;
+    if (header && cookie) {
+      here = Fit::whole;
+    } else if (header && open) {
+      here = Fit::header;
+    } else if (cookie && of_it && query.cookie.value != 0) {
+      here = Fit::cookie;
+    }
     if (here <= fit) continue;
     fit = here;
     best = asked;
@@ -234,7 +246,8 @@ void Follower::restore(Heard& heard) {
   const bool by_answer = heard.is(MsgType::RS) && !heard.again;
   if (!by_answer && !heard.is(MsgType::PS)) return;
   Restored restored{heard.message->type, {}, heard.seen.at};
-  if (by_answer) session.node = restored.node = heard.seen.tuple.dst.address;
+  restored.node = by_answer ? heard.seen.tuple.dst.address : places_.node_at(node_place_of(heard));
+  if (by_answer) session.node = restored.node;
   ++session.restored_in_all;
   if (session.restored.size() < Session::kMaxRestored) session.restored.push_back(restored);
 }

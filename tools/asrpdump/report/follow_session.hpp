@@ -34,7 +34,7 @@ struct Asked {
 /// A node got to know the session by a message from its holder.
 struct Restored {
   wire::MsgType by = wire::MsgType::RS;
-  std::optional<IpAddress> node;  // where RS went to; a PS doesn't name one
+  std::optional<IpAddress> node;  // where RS went to; a PS doesn't name one, but its link may tell
   Moment at;
 };
 

@@ -64,7 +64,7 @@ void LadderReport::on_gone(Session& session) {
     if (!tells_more(ladder, *least)) return;
     chosen_.erase(least);
   }
-  ladder->arrange(session);
+  ladder->arrange(session, follower_.places());
   ladder->events = {};
   chosen_.push_back(std::move(ladder));
 }

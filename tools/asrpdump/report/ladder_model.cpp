@@ -36,60 +36,65 @@ std::string message_label(const LadderEvent& event) {
   return label;
 }
 
-/// Finds for each event the node that it is about: those of messages name it, packets of the flow are between these.
+constexpr std::string_view kUnnamed = "unnamed ";
+
+/// Finds for each event the node that it is about, as its lane will be called: messages name it; for packets of the flow their
+/// neighbour on the link tells, or else the messages around them.
 class Nodes {
  public:
-  explicit Nodes(const std::vector<LadderEvent>& events) : events_(events), of_(events.size()) {
-    for (std::size_t i = 0; i < events.size(); ++i) of_[i] = named(events[i]);
-    std::optional<IpAddress> current;
+  Nodes(const std::vector<LadderEvent>& events, NodePlaces& places) : events_(events), places_(places), of_(events.size()) {
     for (std::size_t i = 0; i < events.size(); ++i) {
-      if (!of_[i]) of_[i] = ahead(i, current);
-      if (of_[i]) current = of_[i];
+      const auto node = events[i].node ? events[i].node : places.node_at(events[i].node_place);
+      if (node) of_[i] = node->to_string();
+    }
+    for (std::size_t i = 0; i < events.size(); ++i) both_sides(i);
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const unsigned unnamed = of_[i].empty() ? places.unnamed_at(events[i].node_place) : 0;
+      if (unnamed != 0) of_[i] = std::string(kUnnamed) + std::to_string(unnamed);
+    }
+    for (std::size_t i = 0; i < events.size(); ++i) both_sides(i);
+    std::string current;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      if (of_[i].empty()) of_[i] = ahead(i, current);
+      current = of_[i];
     }
     for (std::size_t i = events.size(); i-- > 0;) {  // what comes before the first that is named
-      if (!of_[i] && i + 1 < events.size()) of_[i] = of_[i + 1];
+      if (of_[i].empty() && i + 1 < events.size()) of_[i] = of_[i + 1];
     }
   }
-  [[nodiscard]] const std::optional<IpAddress>& of(std::size_t event) const { return of_[event]; }
+  [[nodiscard]] const std::string& of(std::size_t event) const { return of_[event]; }
 
  private:
-  static std::optional<IpAddress> named(const LadderEvent& event) {
-    if (!event.type) return std::nullopt;
-    switch (*event.type) {
-      case MsgType::NS:
-        return event.node_local;
-      case MsgType::QS:
-        return event.src;
-      case MsgType::NA:
-      case MsgType::NC:
-      case MsgType::RS:
-      case MsgType::RX:
-        return event.dst;
-      default:
-        return std::nullopt;
+  // A packet goes through one node: what is known on one side of it holds on the other.
+  void both_sides(std::size_t behind) {
+    if (!events_[behind].came) return;
+    for (std::size_t j = behind; j-- > 0;) {
+      if (events_[j].at.number != events_[behind].came->number) continue;
+      const std::string node = of_[behind].empty() ? of_[j] : of_[behind];
+      places_.join(events_[behind].node_place, events_[j].node_place);
+      if (const auto address = IpAddress::parse(node)) {
+        if (of_[j].empty()) places_.learn(events_[j].node_place, *address);
+        if (of_[behind].empty()) places_.learn(events_[behind].node_place, *address);
+      }
+      of_[j] = of_[behind] = node;
+      return;
     }
   }
 
   // A packet in front of the node goes to the node that asks for it, or lets it out on its other side.
-  std::optional<IpAddress> ahead(std::size_t i, const std::optional<IpAddress>& current) const {
+  std::string ahead(std::size_t i, const std::string& current) const {
     const LadderEvent& event = events_[i];
-    if (event.came) {  // behind the node: the same one as in front of it
-      for (std::size_t j = i; j-- > 0;) {
-        if (events_[j].at.number == event.came->number) return of_[j];
-      }
-      return current;
-    }
+    if (event.came) return current;
     for (std::size_t j = i + 1; j < events_.size() && events_[j].at.time - event.at.time < kSoon; ++j) {
       const bool left = events_[j].came && events_[j].came->number == event.at.number;
-      if (!left && events_[j].type != MsgType::QS) continue;
-      const auto node = named(events_[j]);
-      return node ? node : current;
+      if (left || events_[j].type == MsgType::QS) return of_[j].empty() ? current : of_[j];
     }
     return current;
   }
 
   const std::vector<LadderEvent>& events_;
-  std::vector<std::optional<IpAddress>> of_;
+  NodePlaces& places_;
+  std::vector<std::string> of_;  // empty: not known
 };
 
 class Lanes {
@@ -116,10 +121,9 @@ struct Ends {
   std::string to_role, to;
 };
 
-Ends ends_of(const LadderEvent& event, const std::optional<IpAddress>& node, const Session& session) {
+Ends ends_of(const LadderEvent& event, const std::string& middle, const Session& session) {
   const std::string client = session.tuples.client_side.src.address.to_string();
   const std::string server = session.paired ? session.tuples.server_side.dst.address.to_string() : "";
-  const std::string middle = node ? node->to_string() : "";
   if (event.standalone) {
     const bool answers = event.type != MsgType::NS && event.type != MsgType::QS;
     const std::string holder = (answers ? event.src : event.dst).to_string();
@@ -154,22 +158,23 @@ LadderEvent event_of(const Heard& heard) {
   event.tcp_flags = heard.seen.tcp_flags;
   event.data = heard.seen.data;
   if (heard.came) event.came = heard.came->at;
+  event.node_place = node_place_of(heard);
+  event.node = node_named_by(heard);
   if (heard.message == nullptr) return event;
   event.type = heard.message->type;
   event.carriage = heard.carriage;
   event.standalone = heard.carriage == Carriage::standalone;
-  event.node_local = heard.message->node_local_ip;
   event.flags = heard.message->flags;
   event.cookie = heard.message->cookie;
   return event;
 }
 
-void Ladder::arrange(const Session& session) {
+void Ladder::arrange(const Session& session, NodePlaces& places) {
   id = session.id;
   name = session.tuples.client_side.to_string();
   if (session.paired) behind = flow_text(session.tuples.server_side);
   std::stable_sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.at.number < b.at.number; });
-  const Nodes nodes(events);
+  const Nodes nodes(events, places);
   Lanes known(lanes);
   for (std::size_t i = 0; i < events.size(); ++i) {  // first all lanes, so that their places are final
     const Ends ends = ends_of(events[i], nodes.of(i), session);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "report/follow.hpp"
+#include "report/follow_places.hpp"
 
 namespace asrp::dump {
 
@@ -21,13 +22,14 @@ struct LadderEvent {
   Side side = Side::none;
   IpAddress src;
   IpAddress dst;
-  IpAddress node_local;  // NS
   std::uint8_t flags = 0;
   std::uint8_t tcp_flags = 0;
   bool tcp = false;
   std::uint32_t data = 0;
   Cookie cookie;
   std::optional<Moment> came;
+  std::uint64_t node_place = 0;   // the neighbour towards the node, or from there; 0: not known
+  std::optional<IpAddress> node;  // that the message names
 };
 
 struct LadderLane {
@@ -57,7 +59,7 @@ struct Ladder : Attachment {
   std::vector<LadderRow> rows;
 
   /// Lanes and rows from the events, when the session is complete.
-  void arrange(const Session& session);
+  void arrange(const Session& session, NodePlaces& places);
 };
 
 LadderEvent event_of(const Heard& heard);

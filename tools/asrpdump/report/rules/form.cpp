@@ -63,11 +63,10 @@ std::optional<bool> checksum_is_right(const Packet& packet) {
 
 void checksum(const Case& c, const Packet& packet) {
   if (checksum_is_right(packet).value_or(true)) return;
-  // Where the capture was taken on the sending host, its network card would have filled the checksums in.
-  const bool others_are_right = c.memory.sums_wrong == 0 && c.memory.sums_right >= 3;
-  c.find(rule::kChecksum, others_are_right ? Certainty::certain : Certainty::possible, {c.at().number},
-         "the packet with " + name_of(c.message()) + " has a wrong " + (packet.view->is_tcp() ? "TCP" : "UDP") + " checksum" +
-             (others_are_right ? "" : ", unless it was captured where it was sent"));
+  // Where a packet is captured on the host that sends it, its network card fills the checksum in later.
+  c.find(rule::kChecksum, Certainty::possible, {c.at().number},
+         "the packet with " + name_of(c.message()) + " has a wrong " + (packet.view->is_tcp() ? "TCP" : "UDP") +
+             " checksum, unless it was captured where it was sent");
 }
 
 std::uint64_t path_of(const Tuple& tuple) { return flow_hash(tuple) * 2 + (normalised(tuple) == tuple ? 1 : 0); }
@@ -76,7 +75,9 @@ std::uint64_t path_of(const Tuple& tuple) { return flow_hash(tuple) * 2 + (norma
 void fits_path(const Case& c, const Packet& packet) {
   if (is_standalone(c)) return;
   if (packet.reassembled && packet.view->is_tcp()) {
-    c.find(rule::kMtu, Certainty::certain, {c.at().number},
+    // A router on the path may have cut it, if it was allowed to.
+    const bool by_sender = packet.view->dont_fragment();
+    c.find(rule::kMtu, by_sender ? Certainty::certain : Certainty::possible, {c.at().number},
            name_of(c.message()) + " made its segment so large that it came in fragments; it belongs into a separate packet");
     return;
   }
@@ -120,12 +121,6 @@ void learn_path(const Packet& icmp, Memory& memory) {
   if (!too_big || mtu == 0 || !tuple || icmp.cut()) return;
   if (memory.path_mtus.size() >= Memory::kMostPaths) memory.path_mtus.clear();
   memory.path_mtus[path_of(*tuple)] = {mtu, {icmp.number, icmp.stamp.total_nanoseconds()}};
-}
-
-void learn_checksum(const Packet& packet, Memory& memory) {
-  constexpr std::uint64_t kEnough = 64;
-  if (memory.sums_right >= kEnough || memory.sums_wrong != 0) return;
-  if (const auto right = checksum_is_right(packet)) ++(*right ? memory.sums_right : memory.sums_wrong);
 }
 
 }  // namespace asrp::dump

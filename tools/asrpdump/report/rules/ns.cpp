@@ -69,7 +69,8 @@ std::string answers(const Case& c, const SentNs& ns) {
 SentNs* ns_of_other_tuples(const Case& c) {
   for (SentNs& ns : c.memory.latest_ns) {
     const bool fresh = c.at().time - ns.at.time < kFresh;
-    if (fresh && ns.cookie == c.message().cookie && ns.node == c.heard.seen.tuple.dst.address) return &ns;
+    if (fresh && ns.cookie.value != 0 && ns.cookie == c.message().cookie && ns.node == c.heard.seen.tuple.dst.address)
+      return &ns;
   }
   return nullptr;
 }

@@ -22,7 +22,10 @@ void random_port(const Case& c) {
   const std::string name = node.address.to_string();
   if (ports.size() >= Memory::kMostNodes && !ports.contains(name)) ports.clear();
   Memory::Ports& known = ports[name];
-  if (known.last != 0 && known.cookie == c.message().cookie) return;
+  const std::uint64_t flow = flow_hash(c.message().st1);
+  const bool probe = c.heard.probe;
+  if (known.last != 0 && (known.cookie == c.message().cookie || (known.flow == flow && !probe))) return;
+  known.flow = flow;
   known.same = known.last == node.port ? known.same + 1 : 0;
   known.counted_up = static_cast<std::uint16_t>(known.last + 1) == node.port ? known.counted_up + 1 : 0;
   known.last = node.port;

@@ -124,6 +124,7 @@ struct History : Attachment {
 struct Memory {
   struct Ports {
     Cookie cookie;
+    std::uint64_t flow = 0;  // that was asked for
     std::uint16_t last = 0;
     std::uint32_t same = 0;
     std::uint32_t counted_up = 0;
@@ -142,8 +143,6 @@ struct Memory {
   std::unordered_map<std::uint64_t, PathMtu> path_mtus;  // by flow_hash and direction
   std::vector<SentNs> latest_ns;                         // of all sessions, a ring
   std::size_t next_ns = 0;
-  std::uint64_t sums_right = 0;  // transport checksums of packets without a message
-  std::uint64_t sums_wrong = 0;
 };
 
 /// What a rule gets to see.
@@ -185,7 +184,5 @@ void check_flow(const Case& c);
 
 /// An ICMP error that tells of a path's MTU.
 void learn_path(const Packet& icmp, Memory& memory);
-/// A packet without a message, whose checksum tells whether checksums in this capture mean anything.
-void learn_checksum(const Packet& packet, Memory& memory);
 
 }  // namespace asrp::dump

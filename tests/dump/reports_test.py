@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The JSON of --sessions, --stats and --check has the keys that docs/asrpdump-reports.md names, and no others; figures are right.
+
+    ASRPDUMP=PROGRAM python3 reports_test.py
+"""
+
+import json
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+import exchanges
+from exchanges import Scene
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = os.environ.get("ASRPDUMP", "asrpdump")
+
+
+def report(octets, *options):
+    with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
+        file.write(octets)
+        file.flush()
+        done = subprocess.run([PROGRAM, "-r", file.name, "--json", *options], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()], done.stderr
+
+
+def scene(name, family=4):
+    made = Scene(family)
+    exchanges.SCENARIOS[name](made)
+    return made
+
+
+def documented(section):
+    text = (ROOT / "docs/asrpdump-reports.md").read_text(encoding="utf-8").split(f"## --{section}\n")[1].split("\n## ")[0]
+    return set(re.findall(r"`([a-z_0-9]+)`", text))
+
+
+class Reports(unittest.TestCase):
+    maxDiff = 3000
+
+    def test_sessions(self):
+        for family in (4, 6):
+            (session,), _ = report(scene("psv3", family).octets(), "--sessions")
+            self.assertEqual(session["messages"], {"NS": 1, "NA": 0, "QS": 2, "RS": 1, "RX": 1, "HS": 0, "PS": 1, "NC": 0})
+            self.assertEqual([(q["answer"], q["latency_ms"], q["tries"]) for q in session["queries"]], [("RX", 0.4, 1), ("RS", 0.4, 1)])
+            self.assertEqual([r["by"] for r in session["restored"]], ["PS", "RS"])
+            self.assertEqual(session["restored"][1]["node"], session["node"])
+            self.assertEqual(session["held_ms_max"], 1.0)
+            self.assertEqual(session["packets"], 12)
+            used = set(session) | set(session["queries"][0]) | set(session["restored"][0]) | set(session["st1"])
+            self.assertLessEqual(used, documented("sessions"))
+
+    def test_every_session_has_its_object(self):
+        sessions, _ = report(scene("queries").octets(), "--sessions")
+        self.assertEqual(len(sessions), 12)
+        self.assertTrue(all(session["restored"][0]["by"] == "RS" for session in sessions))
+
+    def test_a_cap_is_said_to_be_reached(self):
+        sessions, notes = report(scene("queries").octets(), "--sessions", "--max-sessions", "5")
+        self.assertEqual(len(sessions), 12)
+        self.assertIn("7 sessions had to be forgotten", notes)
+
+    def test_stats(self):
+        (stats,), _ = report(scene("udp-created").octets(), "--stats")
+        self.assertLessEqual(set(stats), documented("stats"))
+        self.assertEqual(stats["messages"], {"NS": {"inline-udp": 1}, "NA": {"standalone": 1}, "QS": {"standalone": 2},
+                                             "RX": {"standalone": 2}})
+        self.assertEqual(stats["queries"], {"rs": 0, "rx": 2, "unanswered": 0})
+        self.assertEqual(stats["latency_ms"]["count"], 2)
+        self.assertEqual(stats["held_ms"]["max"], 1.0)
+
+    def test_check(self):
+        made = Scene(4, {"rs": lambda step: setattr(step.message, "cookie", 7)})
+        exchanges.psv2(made)
+        with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
+            file.write(made.octets())
+            file.flush()
+            done = subprocess.run([PROGRAM, "-r", file.name, "--check", "--json"], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 3)
+        self.assertEqual(set(json.loads(done.stdout)), {"time", "rule", "section", "certain", "packets", "text"})
+
+
+if __name__ == "__main__":
+    unittest.main()
