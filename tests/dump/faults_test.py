@@ -80,6 +80,33 @@ class Faults(unittest.TestCase):
                     with self.subTest(scenario=name, family=family, missing=missing + 1):
                         self.assertEqual([f for f in findings if f["certain"]], [])
 
+    def test_a_cluster_without_cookies_conforms(self):
+        """Draft 4.3.2: who doesn't use cookies sends zero. Then no answer can be told by its cookie."""
+        for family in (4, 6):
+            for name, scenario in exchanges.SCENARIOS.items():
+                scene = WithoutCookies(family)
+                scenario(scene)
+                with self.subTest(scenario=name, family=family):
+                    self.assertEqual(check(scene.octets())[0], [])
+                for missing in range(len(scene.frames)):
+                    kept = scene.frames[:missing] + scene.frames[missing + 1 :]
+                    findings, _ = check(files.pcap(kept, exchanges.RAW_IP, nano=True))
+                    with self.subTest(scenario=name, family=family, missing=missing + 1):
+                        self.assertEqual([f for f in findings if f["certain"]], [])
+
+    def test_two_packets_in_the_wrong_order_are_never_a_certain_finding(self):
+        for family in (4, 6):
+            for name, scenario in exchanges.SCENARIOS.items():
+                scene = Scene(family)
+                scenario(scene)
+                for n in range(len(scene.frames) - 1):
+                    first, second = scene.frames[n : n + 2]
+                    swapped = [files.Frame(first.time, second.octets), files.Frame(second.time, first.octets)]
+                    frames = scene.frames[:n] + swapped + scene.frames[n + 2 :]
+                    findings, _ = check(files.pcap(frames, exchanges.RAW_IP, nano=True))
+                    with self.subTest(scenario=name, family=family, swapped=n + 1):
+                        self.assertEqual([f for f in findings if f["certain"]], [])
+
     def test_the_same_packets_at_more_points_change_nothing(self):
         """Each packet is seen again a hop later, as a capture of all interfaces of a router has it."""
         for family in (4, 6):
@@ -91,6 +118,13 @@ class Faults(unittest.TestCase):
                     for frame in scene.frames:
                         doubled += [frame, files.Frame(frame.time + 30_000, a_hop_on(frame.octets))]
                     self.assertEqual(check(files.pcap(doubled, exchanges.RAW_IP, nano=True))[0], [])
+
+
+class WithoutCookies(Scene):
+    def _packets(self, made):
+        if made.message:
+            made.message.cookie = 0
+        return super()._packets(made)
 
 
 def a_hop_on(packet):

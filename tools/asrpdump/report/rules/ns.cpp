@@ -110,29 +110,25 @@ void data(const Case& c, const SentNs& ns, bool certain) {
 void answered(const Case& c) {
   History& history = c.history;
   SentNs* only = only_fresh(history, c.at().time);
-  SentNs* ns = ns_with(history, c.message().cookie);
-  if (ns == nullptr && only == nullptr) {
-    ns = ns_of_other_tuples(c);
-    if (ns != nullptr) {
-      tuples(c, *ns, true);
-    } else if (history.ns.empty()) {
-      c.find(rule::kAckUnasked, Certainty::possible, {c.at().number},
-             name_of(c.message()) + " answers an NS that is not in the capture");
-    } else {
-      ns = &history.ns.back();
-      c.find(rule::kAckCookie, Certainty::possible, {ns->at.number, c.at().number}, answers(c, *ns) + " with another cookie");
-    }
-  } else if (ns == nullptr) {
-    ns = only;
-    c.find(rule::kAckCookie, Certainty::certain, {ns->at.number, c.at().number}, answers(c, *ns) + " with another cookie");
-  } else {
-    destination(c, *ns, ns == only);
-    tuples(c, *ns, ns == only);
+  SentNs* own = ns_with(history, c.message().cookie);
+  SentNs* ns = own != nullptr ? own : ns_of_other_tuples(c);
+  if (ns != nullptr) {
+    const bool certain = ns == only || own == nullptr;
+    destination(c, *ns, certain);
+    tuples(c, *ns, certain);
     data(c, *ns, true);
+    ns->answered = true;
+    if (own == nullptr) return;  // an NS for what is another session by now, or for none
+  } else if (history.ns.empty()) {
+    c.find(rule::kAckUnasked, Certainty::possible, {c.at().number},
+           name_of(c.message()) + " answers an NS that is not in the capture");
+  } else {
+    const SentNs& last = only != nullptr ? *only : history.ns.back();
+    c.find(rule::kAckCookie, only != nullptr ? Certainty::certain : Certainty::possible, {last.at.number, c.at().number},
+           answers(c, last) + " with another cookie");
   }
   // Each repetition has its own answer, or this one: what was sent before is no longer open.
   for (SentNs& sent : history.ns) sent.answered = true;
-  if (ns != nullptr) ns->answered = true;
   if (!c.heard.is(MsgType::NA)) return;
   history.na = c.at();
   history.na_cookie = c.message().cookie;
