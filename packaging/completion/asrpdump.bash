@@ -27,7 +27,7 @@ _asrpdump() {
       return
       ;;
     -s | --snapshot-length | -B | --buffer-size | --port | --exid | --tcp-kind | --udp-kind | --tunnels | -C | -G | -W | -c | \
-      --ladder-limit | --max-sessions)
+      --ladder-limit | --session | --max-sessions)
       return
       ;;
   esac
@@ -35,7 +35,7 @@ _asrpdump() {
     mapfile -t COMPREPLY < <(compgen -W "-r --read -i --interface -D --list-interfaces -p --no-promiscuous-mode --promiscuous
       -s --snapshot-length -B --buffer-size --immediate-mode --nano -Z --relinquish-privileges --port --exid --tcp-kind --udp-kind
       --tunnels -w --write --print -C -G -W -U --packet-buffered -c -l --line-buffered --json -t -tt -ttt -tttt -ttttt -n -N
-      -v --verbose -x -xx -X -XX -# --number -q --quiet --color --sessions --stats --check --ladder --ladder-limit --max-sessions
+      -v --verbose -x -xx -X -XX -# --number -q --quiet --color --sessions --stats --check --ladder --ladder-limit --session --max-sessions
       -h --help --version" -- "$current")
   else
     mapfile -t COMPREPLY < <(compgen -f -- "$current")

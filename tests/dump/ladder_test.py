@@ -96,6 +96,13 @@ class Ladder(unittest.TestCase):
             self.assertRegex(light, rf"\.{kind}\b")
             self.assertRegex(dark, rf"\.{kind}\b")
 
+    def test_one_session_can_be_drawn(self):
+        scene = Scene()
+        exchanges.queries(scene)
+        text = run(scene.octets(), "--ladder", "--session", "203.0.113.7:41007")
+        self.assertEqual(text.count("session "), 1)
+        self.assertIn("203.0.113.7:41007", text)
+
     def test_the_limit_keeps_what_tells_most(self):
         scene = Scene()
         exchanges.psv1(scene, exchanges.psv_flow(scene, 41000), prefix="dull-")

@@ -58,6 +58,14 @@ class Reports(unittest.TestCase):
         self.assertEqual(len(sessions), 12)
         self.assertTrue(all(session["restored"][0]["by"] == "RS" for session in sessions))
 
+    def test_one_session_can_be_picked(self):
+        octets = scene("queries").octets()
+        sessions, _ = report(octets, "--sessions", "--session", "203.0.113.7:41003")
+        self.assertEqual([session["st1"]["sport"] for session in sessions], [41003])
+        self.assertEqual(report(octets, "--sessions", "--session", "203.0.113.7:4")[0], [])
+        with self.assertRaises(subprocess.CalledProcessError):
+            report(octets, "--sessions", "--session", "203.0.113.7")
+
     def test_a_cap_is_said_to_be_reached(self):
         sessions, notes = report(scene("queries").octets(), "--sessions", "--max-sessions", "5")
         self.assertEqual(len(sessions), 12)

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "asrp/base/address.hpp"
 #include "asrp/base/limits.hpp"
 #include "asrp/packet/carriage.hpp"
 #include "capture/source.hpp"
@@ -37,7 +38,8 @@ struct Options {
   bool sessions = false, stats = false, check = false, ladder = false;
   std::string ladder_file;  // a picture; empty: the terminal
   std::size_t max_sessions = 65536;
-  unsigned ladder_limit = 20;  // sessions drawn
+  std::optional<Endpoint> session;  // --sessions and --ladder: only those with this end
+  unsigned ladder_limit = 20;       // sessions drawn
   TextOptions text;
   std::uint64_t count = 0;  // messages, 0: all
   bool flush_lines = false;

@@ -207,6 +207,11 @@ constexpr OptionRow kReportRows[] = {
      }},
     {0, "--ladder-limit", "N", "sessions drawn; default 20",
      [](Options& o, Value v) { return number(v, o.ladder_limit, 1, 10'000); }},
+    {0, "--session", "ADDR:PORT", "sessions and ladders only of those with this end",
+     [](Options& o, Value v) {
+       o.session = Endpoint::parse(v);
+       return o.session ? std::string() : "'" + std::string(v) + "' is no address with a port";
+     }},
     {0, "--max-sessions", "N", "sessions remembered at a time; default 65536",
      [](Options& o, Value v) { return number(v, o.max_sessions, 1, 100'000'000); }},
 };

@@ -29,6 +29,7 @@ int width_of_output() {
 LadderOptions ladder_options(const Options& options, const FollowOptions& follow, const Out& out) {
   LadderOptions ladder;
   ladder.follow = follow;
+  ladder.only = options.session;
   ladder.limit = options.ladder_limit;
   ladder.file = options.ladder_file;
   ladder.svg = !options.ladder_file.empty();
@@ -55,7 +56,7 @@ std::vector<std::unique_ptr<Report>> choose_reports(const Options& options, Out&
   if (options.wants_text()) reports.push_back(std::make_unique<TextReport>(out, options.text));
   if (options.json && !options.has_report()) reports.push_back(std::make_unique<JsonReport>(out));
   if (options.sessions)
-    reports.push_back(std::make_unique<SessionsReport>(SessionsOptions{follow, options.json}, lines, notes));
+    reports.push_back(std::make_unique<SessionsReport>(SessionsOptions{follow, options.json, options.session}, lines, notes));
   if (options.stats) reports.push_back(std::make_unique<StatsReport>(StatsOptions{follow, options.json}, lines, notes));
   if (options.check) {
     CheckOptions check;

@@ -102,6 +102,11 @@ struct Session {
   std::uint32_t taken_from = 0xffffffff;
   std::uint64_t taken_from_id = 0;
 
+  /// Of one of its tuples.
+  [[nodiscard]] bool has_end(const Endpoint& end) const {
+    return end == tuples.client_side.src || end == tuples.client_side.dst || end == tuples.server_side.src ||
+           end == tuples.server_side.dst;
+  }
   [[nodiscard]] std::uint32_t count(wire::MsgType type) const { return messages[static_cast<std::size_t>(type)]; }
 };
 

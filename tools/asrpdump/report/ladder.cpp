@@ -51,7 +51,7 @@ void LadderReport::on_heard(const Heard& heard) {
 
 // Of the sessions that tell most those that came first; the others are forgotten at once.
 void LadderReport::on_gone(Session& session) {
-  if (!session.attachment) return;
+  if (!session.attachment || (options_.only && !session.has_end(*options_.only))) return;
   ++sessions_;
   auto ladder = std::unique_ptr<Ladder>(static_cast<Ladder*>(session.attachment.release()));
   ladder->score = score_of(session, *ladder);

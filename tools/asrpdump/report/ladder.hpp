@@ -15,8 +15,9 @@ namespace asrp::dump {
 
 struct LadderOptions {
   FollowOptions follow;
-  unsigned limit = 20;          // sessions drawn: those that tell most, a recovery more than a creation
-  std::size_t most_rows = 300;  // of one session; what comes behind is counted
+  unsigned limit = 20;           // sessions drawn: those that tell most, a recovery more than a creation
+  std::size_t most_rows = 300;   // of one session; what comes behind is counted
+  std::optional<Endpoint> only;  // sessions with this end
   bool svg = false;
   bool color = false;  // terminal only
   int width = 100;     // columns of the terminal

@@ -80,6 +80,7 @@ void SessionsReport::finish() {
 }
 
 void SessionsReport::on_gone(Session& session) {
+  if (options_.only && !session.has_end(*options_.only)) return;
   if (options_.json) {
     object(session);
   } else {

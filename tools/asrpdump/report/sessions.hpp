@@ -12,7 +12,8 @@ namespace asrp::dump {
 
 struct SessionsOptions {
   FollowOptions follow;
-  bool json = false;  // one object per session and line
+  bool json = false;                            // one object per session and line
+  std::optional<Endpoint> only = std::nullopt;  // sessions with this end
 };
 
 class SessionsReport final : public Report, private FollowListener {
