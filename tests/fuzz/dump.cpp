@@ -11,7 +11,9 @@
 
 #include "decode/decoder.hpp"
 #include "fuzz/support/fuzz_target.hpp"
+#include "report/check.hpp"
 #include "report/json.hpp"
+#include "report/ladder.hpp"
 #include "report/sessions.hpp"
 #include "report/stats.hpp"
 #include "report/text.hpp"
@@ -40,6 +42,23 @@ TextOptions all_of_the_text() {
   return options;
 }
 
+CheckOptions check_options(bool json) {
+  CheckOptions options;
+  options.follow = small_tables();
+  options.json = json;
+  return options;
+}
+
+LadderOptions ladder_options(bool svg) {
+  LadderOptions options;
+  options.follow = small_tables();
+  options.most_rows = 20;
+  options.svg = svg;
+  options.color = true;
+  options.title = "<&\"";
+  return options;
+}
+
 /// Text and JSON, and one of the reports that follow sessions: their tables take too long to be made for every input.
 class Reports {
  public:
@@ -50,6 +69,9 @@ class Reports {
     const bool json = (choice & 1U) != 0;
     if (choice >> 1U == 1) add<SessionsReport>(SessionsOptions{small_tables(), json}, count, count);
     if (choice >> 1U == 2) add<StatsReport>(StatsOptions{small_tables(), json}, count, count);
+    if (choice >> 1U == 3) add<CheckReport>(check_options(json), count, count);
+    if (choice >> 1U == 4) add<LadderReport>(ladder_options(false), count, count);
+    if (choice >> 1U == 5) add<LadderReport>(ladder_options(true), count, count);
   }
 
   void on_packet(const Packet& packet) {
