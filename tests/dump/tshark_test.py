@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The Lua dissector says of the generated captures what the generator says, field by field. Skipped without tshark."""
 
+import os
 import sys
 import tempfile
 import unittest
 from pathlib import Path
 
+import asrpdump
 import cuts
 import dissector
 import files
@@ -47,6 +49,23 @@ class Dissector(unittest.TestCase):
                 if capture.name in UNKNOWN_TO_WIRESHARK:
                     continue
                 self.compare(capture, directory)
+
+    @unittest.skipUnless(os.environ.get("ASRPDUMP"), "needs asrpdump")
+    def test_captures_of_the_demos_say_the_same_to_asrpdump(self):
+        captures = sorted((Path(__file__).resolve().parents[2] / "docs" / "captures").glob("*.pcap*"))
+        self.assertGreater(len(captures), 3)
+        for path in captures:
+            done = asrpdump.run("-r", path, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ours = list(asrpdump.objects(done.stdout))
+            decimals = len(ours[0][1]["time"].split(".")[1])
+            theirs = dissector.messages(path, decimals, {number: 6 if ":" in facts["src"] else 4 for number, facts, _ in ours})
+            self.assertEqual([number for number, _, _ in theirs], [number for number, _, _ in ours])
+            for (number, mine, claim), (_, other, other_claim) in zip(ours, theirs, strict=True):
+                with self.subTest(capture=path.name, frame=number):
+                    self.assertEqual(other_claim, claim)
+                    keys = mine.keys() - {"reassembled"} if claim == "message" else BAD_KEYS & other.keys()
+                    self.assertEqual({key: other[key] for key in keys}, {key: mine[key] for key in keys})
 
     def test_unassigned_bits_are_noted(self):
         cases = list(generate.unassigned_cases())
