@@ -22,7 +22,11 @@ Buffer standalone(Buffer payload) { return udp("10.9.0.1:40001", "10.0.0.1:51200
 class Screen {
  public:
   explicit Screen(const TextOptions& options, bool color = false) : out_(file_, color), report_(out_, options) {}
-  ~Screen() { std::fclose(file_); }
+  ~Screen() {
+    out_.flush();  // it outlives the stream
+    std::fclose(file_);
+    std::free(memory_);
+  }
 
   Screen& show(const Buffer& ip, Stamp stamp = {}, std::size_t captured = 65535) {
     DecoderOptions options;
