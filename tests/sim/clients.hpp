@@ -47,6 +47,7 @@ class Clients final : public Host {
   void succeed(std::uint32_t id);
   [[nodiscard]] Buffer request(const Session& session, const Running& running) const;
   Running* running_of(std::uint32_t id);
+  static bool is_late_answer(const packet::PacketView& view, const MiniTcp& tcp);
 
   Agenda& agenda_;
   Network& network_;

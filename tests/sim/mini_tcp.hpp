@@ -48,6 +48,7 @@ class MiniTcp {
   [[nodiscard]] TcpState state() const { return state_; }
   [[nodiscard]] std::optional<TimePoint> next_time() const { return deadline_; }
   [[nodiscard]] std::uint32_t isn() const { return isn_; }
+  [[nodiscard]] std::uint32_t peer_isn() const { return peer_isn_; }
   [[nodiscard]] bool peer_has_closed() const { return peer_fin_; }
   [[nodiscard]] bool fin_is_acknowledged() const { return wants_fin_ && acknowledged_ == end_of_stream() + 1; }
   /// Both directions are done.

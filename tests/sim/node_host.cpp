@@ -23,6 +23,7 @@ void NodeHost::start(engine::NodeOptions options) {
   flows_.now = agenda_.now();
   engine_ = std::make_unique<engine::NodeEngine>(std::move(options), flows_, paths_, random_, *this);
   arm();
+  sweep_later();
 }
 
 void NodeHost::die() {
@@ -36,6 +37,20 @@ void NodeHost::restart_daemon() {
   engine_.reset();
   inbox_.clear();  // the queue's packets died with the daemon
   start(options_);
+  sweep_marked();
+}
+
+void NodeHost::sweep_later() {
+  agenda_.in(options_.timing.unprotected_interval, [this, life = life_] {
+    if (!is_up() || life != life_) return;
+    sweep_marked();
+    sweep_later();
+  });
+}
+
+/// The daemon's dump of marked entries, at its start and once a minute.
+void NodeHost::sweep_marked() {
+  flows_.now = agenda_.now();
   std::vector<engine::FlowEntry> marked;
   flows_.for_each([&](const engine::FlowEntry& entry) {
     if (entry.mark != engine::FlowMark::none) marked.push_back(entry);

@@ -59,6 +59,8 @@ class NodeHost final : public Host, public engine::EventSink {
   void forward(Octets packet, bool decrement_ttl);
   void watch_messages(Octets packet);
   void schedule_wake(Duration delay);
+  void sweep_later();
+  void sweep_marked();
   void arm();
 
   Agenda& agenda_;

@@ -242,6 +242,16 @@ void ServerHost::on_event(const engine::Event& event) {
   if (event.kind == engine::EventKind::backup_released) stored_.erase(event.session.server_side);
 }
 
+std::size_t ServerHost::outlived_backups() {
+  std::size_t live = 0;
+  for (const auto& [tuple, backup] : stored_) {
+    LocalState state = LocalState::none;
+    look_up({&tuple, 1}, {&state, 1});
+    if (state != LocalState::none) ++live;
+  }
+  return backups() - std::min(backups(), live);
+}
+
 bool ServerHost::is_backed_up(const TuplePair& tuples) const {
   const auto found = stored_.find(tuples.server_side);
   return found != stored_.end() && found->second == tuples;

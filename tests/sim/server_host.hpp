@@ -26,7 +26,8 @@ class ServerHost final : public Host, public engine::LocalSessions, public engin
 
   [[nodiscard]] const engine::HolderEngine* holder() const { return holder_.get(); }
   [[nodiscard]] std::size_t backups() const { return holder_ ? holder_->gauges().backups : 0; }
-  [[nodiscard]] std::size_t sockets() const { return sockets_.size(); }
+  /// Backups whose session has no socket and no flow here.
+  [[nodiscard]] std::size_t outlived_backups();
   [[nodiscard]] std::size_t cut_off() const { return cut_off_; }
 
  private:

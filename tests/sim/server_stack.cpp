@@ -39,8 +39,11 @@ void ServerHost::take_error(const packet::PacketView& view) {
 void ServerHost::stack_tcp(const packet::PacketView& view) {
   const Tuple peer = view.tuple();
   auto found = sockets_.find(peer);
-  if (found != sockets_.end() && found->second.is_time_wait && view.is_tcp_syn()) {
-    sockets_.erase(found);  // a new connection of the same tuple
+  // A new connection of the same tuple; but not a copy of the old one's SYN, which a node held back: a real stack tells them
+  // apart by their timestamps, and answers that with an ACK.
+  const bool is_time_wait = found != sockets_.end() && found->second.is_time_wait;
+  if (is_time_wait && view.is_tcp_syn() && view.tcp_sequence() != found->second.tcp.peer_isn()) {
+    sockets_.erase(found);
     found = sockets_.end();
   }
   if (found == sockets_.end()) return view.is_tcp_syn() ? open_socket(view) : refuse(view);

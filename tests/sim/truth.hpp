@@ -90,6 +90,16 @@ class Truth {
     return !std::all_of(session.opened.begin(), session.opened.end(), is_formers) ||
            former.protected_tuples != session.protected_tuples;
   }
+  /// Full NAT: an ICMP error quotes the SYN of `owner_of_it`, which a router complained of before the holder could answer its
+  /// NS: the mapping is the one of session `receiver`, whose client the error came to. The NC comes behind it, and the SYN has
+  /// not reached a stack by that mapping. (A client's TCP finds a sequence number that is not its own, and ignores the error.)
+  [[nodiscard]] bool is_of_unconfirmed(std::optional<std::uint32_t> owner_of_it, std::uint32_t receiver,
+                                       std::uint32_t sequence) const {
+    if (!is_full_nat || !owner_of_it || *owner_of_it == receiver || !client_isns.contains(sequence)) return false;
+    const Session& there = sessions[receiver];
+    const std::vector<Tuple>& opened = sessions[*owner_of_it].opened;
+    return there.is_protected && std::find(opened.begin(), opened.end(), there.protected_tuples.server_side) == opened.end();
+  }
   /// A SYN of `owner_of_it` met the live socket of session `holder_of_it`, and gets no answer as long as that is there.
   void blocked(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> holder_of_it) {
     if (!owner_of_it || !holder_of_it || owner_of_it == holder_of_it) return;

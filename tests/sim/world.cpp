@@ -158,7 +158,9 @@ Result World::run() {
   agenda_.run_until(agenda_.now() + seconds(600));
   for (const auto& node : nodes_) node->check_idle();
   for (const auto& server : servers_) {
-    if (server->sockets() == 0 && server->backups() != 0) truth_.wrong("server: backups are left of sessions that ended");
+    if (const std::size_t left = server->outlived_backups(); left != 0) {
+      truth_.wrong("server: " + std::to_string(left) + " backups are left of sessions that ended");
+    }
   }
   result.problems = truth_.problems;
   result.problem_count = truth_.problem_count;
