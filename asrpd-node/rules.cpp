@@ -75,12 +75,14 @@ class Builder {
     if (std::find(chain.begin(), chain.end(), rule) == chain.end()) chain.push_back(std::move(rule));
   }
 
-  /// What almost all packets are leaves first, however many rules follow: segments of known sessions without a message.
+  /// What almost all packets are leaves first, however many rules follow: at the raw tap segments that begin no session, behind
+  /// conntrack those of known sessions without a message.
   void add_express() {
     const bool any_tcp = std::any_of(config_.services.begin(), config_.services.end(), [&](const ServiceConfig& s) {
       return belongs(s.settings) && s.settings.protocol == Protocol::tcp;
     });
     if (!any_tcp) return;
+    texts_.raw_prerouting.push_back("-p tcp --tcp-flags SYN NONE -j RETURN");
     texts_.prerouting.push_back("-p tcp ! --tcp-option " + std::to_string(config_.option.tcp_kind) +
                                 " -m conntrack --ctstate DNAT -m connmark --mark 0x0/" + bit(config_.marks.waiting) +
                                 " -j RETURN");
@@ -88,7 +90,14 @@ class Builder {
 
   void add_strays(const ServiceConfig& service) {
     const Service& s = service.settings;
-    if (s.protocol == Protocol::tcp) once(texts_.raw_prerouting, to_endpoint(s.protocol, s.address) + "--syn " + first_);
+    if (s.protocol == Protocol::tcp) {
+      once(texts_.raw_prerouting, to_endpoint(s.protocol, s.address) + "--syn " + first_);
+      // A PS in a SYN/ACK makes the session as a SYN does.
+      for_each_backend(service, [&](const std::string& match) {
+        once(texts_.raw_prerouting, match + "--tcp-flags FIN,SYN,RST,ACK SYN,ACK --tcp-option " +
+                                        std::to_string(config_.option.tcp_kind) + " " + first_);
+      });
+    }
     // Not only NEW and INVALID: an entry without translation, made while our rules were away, must not leak either.
     once(texts_.prerouting, to_endpoint(s.protocol, s.address) + "-m conntrack ! --ctstate DNAT " + stray_);
     for_each_backend(service, [&](const std::string& match) {

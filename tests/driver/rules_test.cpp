@@ -74,14 +74,20 @@ bool has(const std::vector<std::string>& rules, const std::string& part) {
 
 }  // namespace
 
-TEST_CASE("node: SYN of TCP services are taken at the raw tap, and nothing else is queued there") {
+TEST_CASE("node: SYN of TCP services, and SYN/ACK of their servers with a message, are taken at the raw tap, nothing else") {
   const auto set = node_rules(Family::v4);
   const auto& raw = rules_of(set, "raw", "PREROUTING");
   CHECK(raw[0] == "-m mark ! --mark 0x0/0xc0000000 -j RETURN");
   CHECK(raw[1] == "-p udp -d 10.0.1.1 --dport 51200 -j CT --notrack");
-  CHECK(raw[2] == "-p tcp -d 192.0.2.1 --dport 80 --syn -j NFQUEUE --queue-num 7");
-  CHECK(raw[3] == "-p tcp -d 192.0.2.2 --dport 80 --syn -j NFQUEUE --queue-num 7");
-  CHECK(raw.size() == 4);
+  CHECK(raw[2] == "-p tcp --tcp-flags SYN NONE -j RETURN");
+  const std::string with_message = "--tcp-flags FIN,SYN,RST,ACK SYN,ACK --tcp-option 253 -j NFQUEUE --queue-num 7";
+  CHECK(raw[3] == "-p tcp -d 192.0.2.1 --dport 80 --syn -j NFQUEUE --queue-num 7");
+  CHECK(raw[4] == "-p tcp -s 10.0.2.1 --sport 8080 " + with_message);
+  CHECK(raw[5] == "-p tcp -s 10.0.2.2 --sport 8080 " + with_message);
+  CHECK(raw[6] == "-p tcp -d 192.0.2.2 --dport 80 --syn -j NFQUEUE --queue-num 7");
+  CHECK(raw[7] == "-p tcp -s 10.0.2.1 --sport 8080 -d 10.0.3.1 --dport 2000:2999 " + with_message);
+  CHECK(raw[8] == "-p tcp -s 10.0.2.2 --sport 8080 -d 10.0.3.1 --dport 2000:2999 " + with_message);
+  CHECK(raw.size() == 9);
   CHECK(!has(rules_of(node_rules(Family::v6), "raw", "PREROUTING"), "NFQUEUE"));
 }
 

@@ -153,12 +153,24 @@ void NodeHost::take(const Buffer& packet) {
     acknowledged_.erase(tuple);  // a SYN begins a session: its NS is none after the NA of an earlier one
     return queue(Tap::first, packet);
   }
+  const bool has_option = packet::locate(*view, options_.marker).status != packet::LocateStatus::none;
+  const unsigned handshake = packet::kTcpSyn | packet::kTcpAck;
+  if (has_option && view->is_tcp() && (view->tcp_flags() & handshake) == handshake && !is_to_service(tuple) &&
+      belongs_to_service(tuple)) {
+    return queue(Tap::first, packet);
+  }
+  take_tracked(packet, *view);
+}
+
+/// What comes as far as conntrack.
+void NodeHost::take_tracked(const Buffer& packet, const packet::PacketView& view) {
+  const Tuple& tuple = view.tuple();
   const auto match = flows_.look_up(tuple);
   if (match.entry == nullptr) {
     if (belongs_to_service(tuple)) queue(Tap::stray, packet);
     return;
   }
-  const bool has_option = packet::locate(*view, options_.marker).status != packet::LocateStatus::none;
+  const bool has_option = packet::locate(view, options_.marker).status != packet::LocateStatus::none;
   const bool is_waiting = match.is_original && match.entry->flow.mark == engine::FlowMark::waiting;
   if (has_option || is_waiting) return queue(Tap::known, packet);
   forward(packet, true);
@@ -205,6 +217,7 @@ void NodeHost::finish() {
   waiting_.clear();
   outbox.clear();
   burst_.clear();
+  if (!again_.empty()) return take_again();
   arm();
 }
 
@@ -216,10 +229,21 @@ void NodeHost::verdict(const Waiting& waiting, OutputKind kind, Octets octets) {
   const auto view = packet::PacketView::parse(packet);
   if (!view) return truth_.wrong("node: a verdict with a damaged packet");
   if (flows_.look_up(view->tuple()).entry == nullptr) {
-    if (waiting.tap == Tap::first) truth_.wrong("node: a first packet accepted without a session");
+    if (waiting.tap != Tap::first) return;
+    if (is_to_service(view->tuple())) return truth_.wrong("node: a first packet accepted without a session");
+    again_.emplace_back(packet.begin(), packet.end());  // the taps behind conntrack
     return;
   }
   forward(packet, true);
+}
+
+/// What the raw tap let go on, and has no session.
+void NodeHost::take_again() {
+  for (Buffer& packet : std::exchange(again_, {})) {
+    burst_.push_back(std::move(packet));
+    if (const auto view = packet::PacketView::parse(burst_.back())) take_tracked(burst_.back(), *view);
+  }
+  finish();
 }
 
 /// Translates and sends a packet that has an entry; the guard drops what has none.

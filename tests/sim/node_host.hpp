@@ -51,6 +51,8 @@ class NodeHost final : public Host, public engine::EventSink {
   void wake();
   void finish();
   void take(const Buffer& packet);
+  void take_tracked(const Buffer& packet, const packet::PacketView& view);
+  void take_again();
   [[nodiscard]] bool belongs_to_service(const Tuple& tuple) const;
   [[nodiscard]] bool is_to_service(const Tuple& tuple) const;
   void tell_unreachable(const packet::PacketView& view);
@@ -75,6 +77,7 @@ class NodeHost final : public Host, public engine::EventSink {
   std::vector<Buffer> inbox_;
   std::deque<Buffer> burst_;
   std::deque<Waiting> waiting_;
+  std::vector<Buffer> again_;  // accepted at the raw tap without a session
   bool wake_scheduled_ = false;
   std::optional<TimePoint> armed_;
   std::uint32_t next_number_ = 1;

@@ -78,6 +78,7 @@ void NodeEngine::Impl::on_packet(TimePoint now, PacketId id, Tap tap, Octets oct
 void NodeEngine::Impl::on_first(TimePoint now, Incoming& in) {
   const ServiceState* service = in.view.is_icmp() ? nullptr : config_->service_at(in.view.tuple().dst, in.view.protocol());
   if (service == nullptr) {
+    if (in.view.is_tcp() && config_->server_of(in.view.tuple())) return first_from_server(now, in);
     count(Counter::drops_no_service);
     return outbox_.drop(in.id);
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Inside of the NodeEngine. One file per procedure: node_create (new sessions), node_install (flush), node_recovery (QS, RS,
-// RX), node_abandon (nothing found), node_stray and node_known (the taps), node_strip (messages in packets), node_messages
-// (datagrams), node_waiting (NS until NA), node_marked (dumps), node_conflict (NC), node_liveness (holders), node_send (what
-// goes out).
+// RX), node_abandon (nothing found), node_syn_ack, node_stray and node_known (the taps), node_strip (messages in packets),
+// node_messages (datagrams), node_waiting (NS until NA), node_marked (dumps), node_conflict (NC), node_liveness (holders),
+// node_send (what goes out).
 #pragma once
 
 #include <optional>
@@ -135,6 +135,11 @@ struct NodeEngine::Impl {
   /// A client's packet of a session whose mapping no holder has confirmed. False: the session is none of those.
   bool go_in_company(TimePoint now, Incoming& in, const ServiceState& service);
 
+  // --- node_syn_ack.cpp -----------------------------------------------------------------------------------------------
+
+  void first_from_server(TimePoint now, Incoming& in);
+  [[nodiscard]] bool made_lately(TimePoint now, const TuplePair& session);
+
   // --- node_stray.cpp, node_known.cpp ---------------------------------------------------------------------------------
 
   void on_stray(TimePoint now, Incoming& in);
@@ -143,7 +148,8 @@ struct NodeEngine::Impl {
   void stray_icmp(TimePoint now, Incoming& in);
   /// Attaches the packet to what is in flight for its tuple. False: nothing is.
   bool join_in_flight(TimePoint now, Incoming& in, const Tuple& trigger, bool icmp);
-  void restore_by_ps(const Incoming& in, const TuplePair& session);
+  std::uint32_t restore_by_ps(const Incoming& in, const TuplePair& session);
+  void acknowledge_by_ps(const TuplePair& session);
   /// A stray packet of a server whose PS, taken out already, proves `session`.
   void go_with_ps(TimePoint now, Incoming& in, const TuplePair& session, bool separate);
   void on_known(TimePoint now, Incoming& in);

@@ -32,8 +32,7 @@ void NodeEngine::Impl::known_from_server(TimePoint now, Incoming& in) {
         return outbox_.drop(in.id);
       }
     }
-    const std::uint32_t waits = find_waiting(session->client_side);
-    if (waits != session::kNoSlot && waiting_[waits].tuples == *session) acknowledge(waits);
+    acknowledge_by_ps(*session);
   }
   if (found->separate) {
     count(Counter::packets_consumed);

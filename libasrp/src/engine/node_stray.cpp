@@ -80,7 +80,7 @@ void NodeEngine::Impl::go_with_ps(TimePoint now, Incoming& in, const TuplePair& 
 }
 
 // A PS restores without a query; what waited for an answer goes with it
-void NodeEngine::Impl::restore_by_ps(const Incoming& in, const TuplePair& session) {
+std::uint32_t NodeEngine::Impl::restore_by_ps(const Incoming& in, const TuplePair& session) {
   Install install;
   install.flow.tuples = session;
   install.flow.proven = true;
@@ -93,7 +93,13 @@ void NodeEngine::Impl::restore_by_ps(const Incoming& in, const TuplePair& sessio
     move_held(recoveries_[recovery], install, true);
     free_recovery(recovery);
   }
-  add_install(std::move(install));
+  const std::uint32_t slot = add_install(std::move(install));
+  acknowledge_by_ps(session);
+  return slot;
+}
+
+/// A PS says what an NA would: the holder has the session.
+void NodeEngine::Impl::acknowledge_by_ps(const TuplePair& session) {
   const std::uint32_t waits = find_waiting(session.client_side);
   if (waits != session::kNoSlot && waiting_[waits].tuples == session) acknowledge(waits);
 }

@@ -26,7 +26,8 @@ namespace asrp::engine {
 
 /// Where the kernel took the packet from; the node's rules have one queue for each.
 enum class Tap : std::uint8_t {
-  first,  // raw PREROUTING: a SYN to a service; conntrack has not seen it: accept goes on with it
+  first,  // raw PREROUTING: a SYN to a service, a server's SYN/ACK with a message; conntrack has not seen it: accept goes on
+          // with it
   stray,  // mangle PREROUTING, conntrack NEW or INVALID: an untranslated conntrack is attached; only drop and send_flow are
           // right
   known,  // mangle PREROUTING, a known session's packet with an ASRP option, or whose entry is marked `waiting`
