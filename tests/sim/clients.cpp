@@ -103,15 +103,18 @@ void Clients::on_error(const packet::PacketView& view) {
   truth_.misdelivered(owner, found->second.id, "client: an ICMP error");
 }
 
+void Clients::refuse(const packet::PacketView& view) {
+  Buffer reset;
+  if (packet::build_reset(view, reset)) network_.send(Network::From::client, std::move(reset));
+}
+
 void Clients::on_tcp(const packet::PacketView& view, Running& running) {
   Session& session = truth_.sessions[running.id];
   std::vector<Segment> out;
-  if (is_late_answer(view, *running.tcp)) {
-    Buffer reset;
-    if (packet::build_reset(view, reset)) network_.send(Network::From::client, std::move(reset));
-    return;
-  }
+  if (is_late_answer(view, *running.tcp)) return refuse(view);
+  const bool was_opening = running.tcp->state() == TcpState::syn_sent;
   if (running.tcp->on_segment(agenda_.now(), view, out) == MiniTcp::Fit::foreign) {
+    if (was_opening) refuse(view);  // as RFC 9293 3.10.7.3 has it: what is half-open there ends, and the next SYN opens it anew
     return truth_.misdelivered(Truth::owner(truth_.server_isns, view.tcp_sequence()), running.id,
                                "client: a segment, " + view.tuple().to_string());
   }

@@ -34,6 +34,7 @@ class Clients final : public Host {
     unsigned repeats = 0;  // UDP
   };
 
+  void refuse(const packet::PacketView& view);
   void on_tcp(const packet::PacketView& view, Running& running);
   void on_error(const packet::PacketView& view);
   void on_udp(const packet::PacketView& view, Running& running);
