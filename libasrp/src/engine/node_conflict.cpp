@@ -45,7 +45,9 @@ bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool 
   const std::uint32_t before = find_attempt(client);
   if (before != kNoSlot) free_attempt(before, true);
   PacketRef& ref = items_[install.first_item].packet;
-  const std::uint32_t slot = attempts_.take();
+  // Half of the room is for packets that wait for an answer: a flood of first packets must not take it.
+  const bool has_room = packets_.octets() < config_->options().limits.held_octets / 2;
+  const std::uint32_t slot = has_room ? attempts_.take() : kNoSlot;
   PacketPool::Handle handle = PacketPool::kNone;
   if (slot != kNoSlot) {
     if (ref.where == PacketRef::Where::held) {

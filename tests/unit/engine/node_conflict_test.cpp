@@ -269,3 +269,19 @@ TEST_CASE("too many attempts: the session is made, its first packet not kept") {
   CHECK(s.engine.gauges().attempts == 1);
   CHECK(s.counter(NodeCounter::limit_attempts) == 1);
 }
+
+TEST_CASE("copies of first packets leave half of the room to packets that wait for an answer") {
+  auto options = full_nat_options();
+  options.limits.held_octets = 4 * syn().size();
+  NodeScript s(options);
+  start(s);
+  for (int i = 1; i <= 2; ++i) {
+    const std::string client = "203.0.113.8:" + std::to_string(i);
+    CHECK(kinds(s.packet(Tap::first, tcp(client, kVip).syn().options("020405b4").build())) == "replace");
+  }
+  CHECK(s.engine.gauges().attempts == 2);
+  CHECK(s.counter(NodeCounter::limit_attempts) == 1);
+  s.packet(Tap::stray, tcp("203.0.113.9:1", kVip).push().build());
+  CHECK(s.engine.gauges().recoveries == 1);
+  CHECK(s.engine.gauges().held_packets == 1);
+}
