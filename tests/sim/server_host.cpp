@@ -168,13 +168,24 @@ void ServerHost::finish() {
 }
 
 void ServerHost::verdict(Direction direction, const Buffer& original, OutputKind kind, Octets octets, std::uint32_t mark) {
-  if (kind == OutputKind::drop) return;
+  if (kind == OutputKind::drop) {
+    if (direction == Direction::inbound) note_refused(original);
+    return;
+  }
   const Octets packet = kind == OutputKind::replace ? octets : Octets(original);
   const auto view = packet::PacketView::parse(packet);
   if (!view) return truth_.wrong("server: a verdict with a damaged packet");
   if (direction == Direction::inbound) return stack(*view);
   if (view->is_udp() && (mark & 1) != 0) flows_[view->tuple().reversed()].done_mark = true;
   network_.send(Network::From::server, Buffer(packet.begin(), packet.end()));
+}
+
+/// The holder keeps a SYN back that it answers with NC.
+void ServerHost::note_refused(const Buffer& packet) {
+  const auto view = packet::PacketView::parse(packet);
+  if (!view || !view->is_tcp_syn()) return;
+  const auto id = Truth::owner(truth_.client_isns, view->tcp_sequence());
+  if (id) truth_.sessions[*id].refused.push_back(view->tuple());
 }
 
 /// A packet of the host's own: through the outgoing queue if the rules say so.

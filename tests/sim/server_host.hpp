@@ -66,6 +66,7 @@ class ServerHost final : public Host, public engine::LocalSessions, public engin
   void queue(engine::Direction direction, const Buffer& packet);
   void verdict(engine::Direction direction, const Buffer& original, engine::OutputKind kind, Octets octets, std::uint32_t mark);
 
+  void note_refused(const Buffer& packet);
   void stack(const packet::PacketView& view);
   void stack_tcp(const packet::PacketView& view);
   void stack_udp(const packet::PacketView& view);

@@ -32,6 +32,7 @@ struct Session {
   TuplePair protected_tuples{};
   std::vector<Tuple> unchecked{};  // server-side tuples on which it was seen without a backup
   std::vector<Tuple> opened{};     // server-side tuples on which its SYNs made sockets
+  std::vector<Tuple> refused{};    // server-side tuples for which a holder answered its SYN with NC
   bool was_misled = false;         // packets of it went to another endpoint
   bool was_exposed = false;        // its server's holder was down at some time since: UDP may begin anew (decision 12)
 
@@ -119,14 +120,18 @@ class Truth {
 
  private:
   /// What full NAT can't exclude, and the engines can't see: a packet that came without NS (its holder was away, or the NS took
-  /// another way) took the mapping of another session; or a node has an entry of a session that ended where it did not see it,
-  /// the port serves another client by now, and the paths moved. The kernel's timeouts bound the latter.
+  /// another way) took the mapping of another session; or a SYN's second copy took another node, which does not know that the
+  /// first one's mapping was refused, and the answer to the first was faster than the NC to this node (or that NC is lost: it
+  /// is sent once for each NS); or a node has an entry of a session that ended where it did not see it, the port serves another
+  /// client by now, and the paths moved. The kernel's timeouts bound the latter.
   [[nodiscard]] bool is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const {
     const Session& owner = sessions[owner_of_it];
     if (!owner.unchecked.empty()) return true;
     if (!receiver) return false;
     const Session& there = sessions[*receiver];
     if (there.is_done) return true;
+    const Tuple& taken = there.protected_tuples.server_side;
+    if (std::find(owner.refused.begin(), owner.refused.end(), taken) != owner.refused.end()) return true;
     const Tuple& mapping = owner.protected_tuples.server_side;
     if (std::find(there.unchecked.begin(), there.unchecked.end(), mapping) != there.unchecked.end()) return true;
     // The client's port serves another session by now, too.
