@@ -43,10 +43,10 @@ class Dissector(unittest.TestCase):
                 self.assertEqual(found[number][1], claim)
                 self.assertEqual(comparable(found[number][0], claim), comparable(facts, claim))
 
-    def test_every_link_type_and_form(self):
+    def test_every_link_type(self):
         with tempfile.TemporaryDirectory() as directory:
             for capture in generate.captures():
-                if capture.name in UNKNOWN_TO_WIRESHARK:
+                if capture.name in UNKNOWN_TO_WIRESHARK or capture.name.startswith("form-"):
                     continue
                 self.compare(capture, directory)
 
