@@ -32,7 +32,8 @@ TEST_CASE("QS without a match is answered RX with its own tuple, cookie and Sess
   Tuple other = stored.client_side;
   other.src.port = 50001;
   lab.message(qs(other).cookie(77).session_data("beef").build());
-  const wire::Message m = lab.one().message();
+  const HolderOut answer = lab.one();
+  const wire::Message m = answer.message();
   CHECK(m.type == MsgType::RX);
   CHECK(m.st1 == other);
   CHECK(m.cookie.value == 77);
