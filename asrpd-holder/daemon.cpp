@@ -83,10 +83,16 @@ class Holder final : public frame::Daemon {
 };
 
 frame::Daemon::Outcome Holder::open_edges() {
-  auto edges = frame::PacketEdges::open(
-      {config_.queue, kQueues, true, {config_.marks.own}, config_.options.port, io::PeerErrors::ignore});
+  const std::uint16_t base = config_.queue.base;
+  auto edges = frame::PacketEdges::open({config_.queue,
+                                         {base, static_cast<std::uint16_t>(base + 1)},
+                                         true,
+                                         {config_.marks.own},
+                                         config_.options.port,
+                                         io::PeerErrors::ignore});
   if (!edges) return Failure{edges.error()};
   edges_ = std::move(*edges);
+  config::log_queue(config_.queue, kQueues, edges_.queue->receive_buffer());
   syn_data_ = syn_data_delivered();
   return open_sessions();
 }

@@ -222,7 +222,7 @@ NodeConfig read_all(const config::Value& root, const std::string& file, Problems
   Reader node = top.table("node");
   if (has_node) read_node(node, out);
   if (top.require("keys")) read_keys(top.table("keys"), out);
-  config::read_queue(top.table("queue"), out.queue, 3);
+  config::read_queue(top.table("queue"), out.queue, kQueuesPerWorker, kMostWorkers);
   Reader marks = top.table("marks");
   read_marks(marks, out.marks);
   config::read_option(top.table("option"), out.option);

@@ -12,6 +12,9 @@
 
 namespace asrp::node {
 
+inline constexpr unsigned kQueuesPerWorker = 3;  // one for each tap
+inline constexpr unsigned kMostWorkers = 64;
+
 struct CookieKeyConfig {
   config::SecretKey key;
   bool sign = false;  // else accept: keys of a rotation in progress

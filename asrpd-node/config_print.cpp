@@ -46,7 +46,7 @@ std::string_view name_of(engine::ExplicitFirst explicit_first) {
 }
 
 void write_settings(Writer& out, const NodeConfig& config) {
-  config::write_queue(out, config.queue);
+  config::write_queue(out, config.queue, kMostWorkers);
   out.table("marks");
   config::write_mark(out, "waiting", config.marks.waiting);
   config::write_mark(out, "unprotected", config.marks.unprotected);

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "asrpd-node/daemon.hpp"
 
+#include <algorithm>
 #include <set>
 
 #include "asrpd-node/flow_rules.hpp"
-#include "asrpd-node/node_driver.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/state.hpp"
 #include "asrpd-node/status.hpp"
 #include "asrpd-node/sysctls.hpp"
 #include "asrpd-node/table_sweep.hpp"
-#include "frame/packet_edges.hpp"
-#include "runtime/clock.hpp"
+#include "asrpd-node/worker.hpp"
 #include "runtime/log.hpp"
 
 namespace asrp::node {
@@ -22,7 +21,13 @@ using runtime::log_error;
 using runtime::log_warning;
 
 constexpr Duration kFillInterval = std::chrono::seconds(1);
-constexpr unsigned kQueues = 3;
+
+/// A worker besides the first, and where its events go.
+struct Further {
+  runtime::EventLog events;
+  std::unique_ptr<Worker> worker;        // until the thread has it
+  std::unique_ptr<WorkerThread> thread;  // while the daemon runs
+};
 
 Result<std::vector<io::RuleSet>, IoError> all_rules(const NodeConfig& config) {
   std::vector<io::RuleSet> sets;
@@ -43,7 +48,10 @@ engine::NodeOptions engine_options(const NodeConfig& config, const State& state)
 class Node final : public frame::Daemon {
  public:
   Node(NodeConfig config, frame::Identity identity) : Daemon(std::move(identity)), config_(std::move(config)) {}
-  ~Node() override { unwatch(); }
+  ~Node() override {
+    further_.clear();
+    unwatch();
+  }
 
  protected:
   [[nodiscard]] Settings settings() const override { return {config_.control_socket, config_.log, config_.on_stop}; }
@@ -53,14 +61,13 @@ class Node final : public frame::Daemon {
   void begin_watching() override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::string activity() const override { return "serving"; }
-  [[nodiscard]] std::optional<TimePoint> next_timeout() const override { return engine_->next_timeout(); }
-  void on_timer() override { driver_->on_timer(); }
+  [[nodiscard]] std::optional<TimePoint> next_timeout() const override { return worker_->engine().next_timeout(); }
+  void on_timer() override { worker_->driver().on_timer(); }
   void on_rules_repaired() override { sweep_untranslated(); }
   std::optional<Next> read_next(const std::string& file, config::Problems& problems) override;
-  [[nodiscard]] std::vector<runtime::CounterLine> counter_lines() const override {
-    return node::counter_lines(*engine_, edges(), driver_->statistics());
-  }
-  [[nodiscard]] std::string status_members() const override { return node::status_members(*engine_, edges()); }
+  [[nodiscard]] std::vector<runtime::CounterLine> counter_lines() const override;
+  [[nodiscard]] std::string status_members() const override;
+  void on_subscription(runtime::EventLog::LineSink sink) override;
   std::string end(bool rules_removed) override;
 
  private:
@@ -68,35 +75,37 @@ class Node final : public frame::Daemon {
   Outcome prepare_host(const NodeConfig& config);
   void keep_fixed_settings(NodeConfig& next) const;
   void sweep_marked();
+  void on_marked(std::span<const engine::FlowEntry> found);
   void sweep_untranslated();
   void sweep_orphans(const std::vector<engine::Service>& before);
-  [[nodiscard]] NodeDriver::Edges edges() const { return {*edges_.queue, *edges_.sender, *edges_.messages, *conntrack_}; }
 
   NodeConfig config_;
   State state_;
-  runtime::SystemRandom random_;
-  frame::PacketEdges edges_;
-  std::unique_ptr<io::Conntrack> conntrack_;
+  std::optional<MessageExchange> exchange_;  // where there are several workers
+  std::unique_ptr<Worker> worker_;           // the first: in the frame's loop, with all that is done once for the node
+  std::vector<std::unique_ptr<Further>> further_;
   std::unique_ptr<TableSweep> sweep_;
-  std::optional<engine::NodeEngine> engine_;
-  std::optional<NodeDriver> driver_;
 };
 
 frame::Daemon::Outcome Node::open_edges() {
   if (config_.has_family(Family::v6))
     if (auto trouble = ipv6_trouble()) return Failure{std::move(*trouble)};
-  const MarksConfig& marks = config_.marks;
-  auto edges =
-      frame::PacketEdges::open({config_.queue, kQueues, false, {marks.flow, marks.own}, config_.port, io::PeerErrors::watch});
-  if (!edges) return Failure{edges.error()};
-  edges_ = std::move(*edges);
-  std::unique_ptr<io::Conntrack> swept;
-  for (std::unique_ptr<io::Conntrack>* each : {&conntrack_, &swept}) {
-    auto conntrack = io::Conntrack::open({marks.waiting, marks.unprotected, 30});
-    if (!conntrack) return Failure{conntrack.error()};
-    *each = std::move(*conntrack);
+  const unsigned workers = config_.queue.workers;
+  if (workers > 1) exchange_.emplace(workers);
+  for (unsigned number = 0; number < workers; ++number) {
+    auto worker = Worker::open(config_, number, exchange_ ? &*exchange_ : nullptr);
+    if (!worker) return Failure{worker.error()};
+    if (number == 0) {
+      worker_ = std::move(*worker);
+    } else {
+      further_.push_back(std::make_unique<Further>());
+      further_.back()->worker = std::move(*worker);
+    }
   }
-  sweep_ = TableSweep::open(loop(), std::move(swept));
+  config::log_queue(config_.queue, kQueuesPerWorker * workers, worker_->edges().queue.receive_buffer());
+  auto swept = open_conntrack(config_.marks);
+  if (!swept) return Failure{swept.error()};
+  sweep_ = TableSweep::open(loop(), std::move(*swept));
   return Done{};
 }
 
@@ -105,10 +114,8 @@ frame::Daemon::Outcome Node::begin() {
   state_ = load_state(config_.state_dir, trouble);
   if (!trouble.empty()) log_error("state", trouble);
   if (auto done = prepare_host(config_); !done) return done;
-  const MarksConfig& marks = config_.marks;
-  engine_.emplace(engine_options(config_, state_), *conntrack_, *edges_.paths, random_, events());
-  driver_.emplace(*engine_, edges(), DriverOptions{config_.queue.base, marks.admitted, marks.flow, marks.own},
-                  runtime::monotonic_now);
+  worker_->begin(config_, engine_options(config_, state_), events());
+  for (const auto& each : further_) each->worker->begin(config_, engine_options(config_, state_), each->events);
   for (const std::string& problem : forwarding_problems(config_)) log_warning("forwarding", problem);
   return Done{};
 }
@@ -125,10 +132,10 @@ frame::Daemon::Outcome Node::prepare_host(const NodeConfig& config) {
 
 frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   if (auto done = prepare_host(next); !done) return done;
-  const TimePoint now = runtime::monotonic_now();
-  const std::vector<engine::Service> before = engine_->options().services;
-  engine_->reconfigure(now, engine_options(next, state_));
-  driver_->finish(now);
+  const std::vector<engine::Service> before = worker_->engine().options().services;
+  const engine::NodeOptions options = engine_options(next, state_);
+  worker_->reconfigure(options);
+  for (const auto& each : further_) each->thread->call([&options](Worker& worker) { worker.reconfigure(options); });
   config_ = next;
   sweep_orphans(before);
   return Done{};
@@ -138,44 +145,95 @@ void Node::sweep_marked() {
   sweep_->begin(
       TableSweep::What::marked, [](const engine::FlowEntry&) { return true; },
       [this](std::span<const engine::FlowEntry> found) {
-        driver_->on_marked_flows(found);
+        on_marked(found);
         arm_timer();
       },
       [this] {
-        driver_->on_marked_flows_end();
+        worker_->driver().on_marked_flows_end();
+        for (const auto& each : further_) each->thread->post([](Worker& worker) { worker.driver().on_marked_flows_end(); });
         arm_timer();
       });
+}
+
+/// Whoever of the workers asks for a session's backup gets the answer, so any may; it is always the same.
+void Node::on_marked(std::span<const engine::FlowEntry> found) {
+  if (further_.empty()) return worker_->driver().on_marked_flows(found);
+  std::vector<std::vector<engine::FlowEntry>> shares(1 + further_.size());
+  for (const engine::FlowEntry& entry : found) shares[table_hash(entry.tuples.client_side, 0) % shares.size()].push_back(entry);
+  worker_->driver().on_marked_flows(shares[0]);
+  for (std::size_t i = 0; i < further_.size(); ++i)
+    further_[i]->thread->post([share = std::move(shares[i + 1])](Worker& worker) { worker.driver().on_marked_flows(share); });
 }
 
 void Node::sweep_untranslated() {
   sweep_->begin(
       TableSweep::What::untranslated,
-      [services = engine_->options().services](const engine::FlowEntry& entry) {
+      [services = worker_->engine().options().services](const engine::FlowEntry& entry) {
         return service_at(services, entry.tuples.client_side) != nullptr;
       },
-      [this](std::span<const engine::FlowEntry> found) { driver_->remove_untranslated_flows(found); }, [] {});
+      [this](std::span<const engine::FlowEntry> found) { worker_->driver().remove_untranslated_flows(found); }, [] {});
 }
 
 void Node::sweep_orphans(const std::vector<engine::Service>& before) {
-  const std::vector<engine::Service>& after = engine_->options().services;
+  const std::vector<engine::Service>& after = worker_->engine().options().services;
   if (!leaves_orphans(before, after)) return;  // the usual reload
   sweep_->begin(
       TableSweep::What::translated, [before, after](const engine::FlowEntry& entry) { return is_orphan(before, after, entry); },
-      [this](std::span<const engine::FlowEntry> found) { driver_->remove_orphaned_flows(found); }, [] {});
+      [this](std::span<const engine::FlowEntry> found) { worker_->driver().remove_orphaned_flows(found); }, [] {});
 }
 
 void Node::begin_watching() {
-  watch(edges_.queue->descriptor(), [this] { driver_->on_packets(); });
-  watch(edges_.messages->descriptor(), [this] { driver_->on_messages(); });
+  const NodeDriver::Edges edges = worker_->edges();
+  watch(edges.queue.descriptor(), [this] { worker_->driver().on_packets(); });
+  watch(edges.messages.descriptor(), [this] { worker_->driver().on_messages(); });
+  for (const auto& each : further_) each->thread = std::make_unique<WorkerThread>(std::move(each->worker), kFillInterval);
   loop().every(config_.recovery.unprotected_interval, [this] { sweep_marked(); });
-  loop().every(kFillInterval, [this] { driver_->check_table_fill(); });
+  loop().every(kFillInterval, [this] { worker_->driver().check_table_fill(); });
   sweep_untranslated();
   sweep_marked();
 }
 
 std::string Node::describe() const {
-  return "serves " + std::to_string(config_.services.size()) + " services, queues " + std::to_string(config_.queue.base) +
-         " to " + std::to_string(config_.queue.base + kQueues - 1);
+  const config::QueueConfig& q = config_.queue;
+  return "serves " + std::to_string(config_.services.size()) + " services, queues " + std::to_string(q.base) + " to " +
+         std::to_string(q.base + kQueuesPerWorker * q.workers - 1);
+}
+
+std::vector<runtime::CounterLine> Node::counter_lines() const {
+  const auto of = [](Worker& worker) {
+    return node::counter_lines(worker.engine(), worker.edges(), worker.driver().statistics());
+  };
+  std::vector<runtime::CounterLine> sum = of(*worker_);
+  for (const auto& each : further_)
+    each->thread->call([&](Worker& worker) {
+      const std::vector<runtime::CounterLine> lines = of(worker);
+      for (std::size_t i = 0; i < sum.size(); ++i) sum[i].value += lines[i].value;  // the same names in the same order
+    });
+  return sum;
+}
+
+std::string Node::status_members() const {
+  engine::NodeEngine::Gauges sum = worker_->engine().gauges();
+  for (const auto& each : further_)
+    each->thread->call([&](Worker& worker) {
+      const engine::NodeEngine::Gauges g = worker.engine().gauges();
+      sum.recoveries += g.recoveries;
+      sum.held_packets += g.held_packets;
+      sum.held_octets += g.held_octets;
+      sum.waiting += g.waiting;
+      sum.attempts += g.attempts;
+      sum.holders_gone = std::max(sum.holders_gone, g.holders_gone);  // each looks for itself
+    });
+  return node::status_members(worker_->engine().options(), sum, worker_->edges().conntrack.fill());
+}
+
+void Node::on_subscription(runtime::EventLog::LineSink sink) {
+  for (const auto& each : further_)
+    each->thread->call([&](Worker&) {
+      each->events.set_line_sink(sink ? [this, sink](const std::string& line) { loop().post([sink, line] { sink(line); }); }
+                                      : runtime::EventLog::LineSink());
+    });
+  events().set_line_sink(std::move(sink));
 }
 
 void Node::keep_fixed_settings(NodeConfig& next) const {

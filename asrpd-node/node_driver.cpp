@@ -21,6 +21,10 @@ constexpr std::uint64_t kDenominator = 16;
 NodeDriver::NodeDriver(engine::NodeEngine& engine, Edges edges, const DriverOptions& options, Clock clock)
     : engine_(engine), edges_(edges), options_(options), clock_(std::move(clock)) {}
 
+unsigned NodeDriver::tap_number(engine::PacketId id) const {
+  return static_cast<unsigned>(id.queue - options_.queue_base) / options_.workers;
+}
+
 void NodeDriver::on_packets() {
   const TimePoint now = clock_();
   const auto burst = edges_.queue.receive();
@@ -31,7 +35,7 @@ void NodeDriver::on_packets() {
       continue;
     }
     if (packet.mark != 0) marks_.emplace_back(packet.id, packet.mark);
-    const auto tap = static_cast<engine::Tap>(packet.id.queue - options_.queue_base);
+    const auto tap = static_cast<engine::Tap>(tap_number(packet.id));
     engine_.on_packet(now, packet.id, tap, packet.octets);
   }
   if (burst.empty()) return;
@@ -127,7 +131,7 @@ void NodeDriver::finish(TimePoint now) {
 }
 
 std::uint32_t NodeDriver::verdict_mark(const Output& output) const {
-  const bool first = output.packet.queue == options_.queue_base;
+  const bool first = tap_number(output.packet) == static_cast<unsigned>(engine::Tap::first);
   const std::uint32_t added = output.mark | (first ? options_.admitted_mark : 0);
   if (added == 0) return 0;
   for (const auto& [id, mark] : marks_)

@@ -16,6 +16,7 @@ namespace asrp::node {
 
 struct DriverOptions {
   std::uint16_t queue_base = 51200;
+  unsigned workers = 1;                      // each tap has so many queues, one after the other
   std::uint32_t admitted_mark = 0x08000000;  // on what the raw tap lets go on: the mangle tap would take its NS for a client's
   std::uint32_t flow_mark = 0x40000000;      // on packets of flows that the engine sends
   std::uint32_t own_mark = 0x80000000;       // on its own
@@ -63,6 +64,7 @@ class NodeDriver {
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
 
  private:
+  [[nodiscard]] unsigned tap_number(engine::PacketId id) const;
   /// The mark for a verdict: what the packet came with, and the engine's bit; 0 leaves it as it is.
   [[nodiscard]] std::uint32_t verdict_mark(const engine::Output& output) const;
 

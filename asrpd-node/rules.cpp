@@ -31,7 +31,14 @@ std::string from_endpoint(Protocol protocol, const Endpoint& e) {
 class Builder {
  public:
   Builder(const NodeConfig& config, Family family) : config_(config), family_(family) {
-    const auto queue = [&](unsigned n) { return "-j NFQUEUE --queue-num " + std::to_string(config.queue.base + n); };
+    // The kernel spreads over a range by the two addresses, the same in either direction: each worker has one queue of each
+    // tap, and a session's packets of one side stay with one worker.
+    const unsigned workers = config.queue.workers;
+    const auto queue = [&](unsigned tap) {
+      const unsigned begin = config.queue.base + tap * workers;
+      if (workers == 1) return "-j NFQUEUE --queue-num " + std::to_string(begin);
+      return "-j NFQUEUE --queue-balance " + std::to_string(begin) + ":" + std::to_string(begin + workers - 1);
+    };
     first_ = queue(0);
     stray_ = queue(1);
     known_ = queue(2);

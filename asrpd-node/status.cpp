@@ -75,18 +75,17 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
   return lines;
 }
 
-std::string status_members(const engine::NodeEngine& engine, const NodeDriver::Edges& edges) {
-  const engine::NodeEngine::Gauges g = engine.gauges();
-  const io::Conntrack::Fill fill = edges.conntrack.fill();
+std::string status_members(const engine::NodeOptions& options, const engine::NodeEngine::Gauges& g,
+                           const io::Conntrack::Fill& fill) {
   std::string services;
-  for (const engine::Service& s : engine.options().services) {
+  for (const engine::Service& s : options.services) {
     if (!services.empty()) services += ',';
     services += "{\"name\":" + runtime::json_quoted(s.name) + ",\"address\":" + runtime::json_quoted(s.address.to_string()) +
                 ",\"protocol\":\"" + to_string(s.protocol) + "\",\"servers\":" + std::to_string(s.backends.size()) +
                 ",\"past_epochs\":" + std::to_string(s.past_epochs.size()) + "}";
   }
-  return "\"placement_digest\":\"" + placement_digest(engine.options()) + "\",\"cookie_keys_digest\":\"" +
-         cookie_keys_digest(engine.options()) + "\",\"services\":[" + services + "],\"gauges\":" +
+  return "\"placement_digest\":\"" + placement_digest(options) + "\",\"cookie_keys_digest\":\"" + cookie_keys_digest(options) +
+         "\",\"services\":[" + services + "],\"gauges\":" +
          frame::gauges_object({{"recoveries", g.recoveries},
                                {"held_packets", g.held_packets},
                                {"held_octets", g.held_octets},

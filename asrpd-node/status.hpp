@@ -20,6 +20,7 @@ std::string cookie_keys_digest(const engine::NodeOptions& options);
 std::vector<runtime::CounterLine> counter_lines(const engine::NodeEngine& engine, const NodeDriver::Edges& edges,
                                                 const NodeDriver::Statistics& driver);
 /// Members of the answer to `status` that only a node has.
-std::string status_members(const engine::NodeEngine& engine, const NodeDriver::Edges& edges);
+std::string status_members(const engine::NodeOptions& options, const engine::NodeEngine::Gauges& gauges,
+                           const io::Conntrack::Fill& fill);
 
 }  // namespace asrp::node

@@ -49,16 +49,18 @@ void read_control_socket(Reader& reader, std::string& out) {
                                        std::to_string(kLongest) + " octets");
 }
 
-void read_queue(Reader reader, QueueConfig& out, unsigned queues) {
-  reader.integer("base", out.base, 0, 65536 - static_cast<std::int64_t>(queues));
+void read_queue(Reader reader, QueueConfig& out, unsigned queues, unsigned most_workers) {
+  if (most_workers > 1) reader.integer("workers", out.workers, 1, most_workers);
+  reader.integer("base", out.base, 0, 65536 - static_cast<std::int64_t>(queues) * out.workers);
   reader.integer("length", out.length, 16, 1 << 24);
   reader.integer("receive_buffer", out.receive_buffer, 1 << 16, (std::int64_t{1} << 31) - 1);
   reader.integer("burst", out.burst, 1, 1024);
   reader.finish();
 }
 
-void write_queue(Writer& writer, const QueueConfig& queue) {
+void write_queue(Writer& writer, const QueueConfig& queue, unsigned most_workers) {
   writer.table("queue");
+  if (most_workers > 1) writer.integer("workers", queue.workers);
   writer.integer("base", queue.base);
   writer.integer("length", queue.length);
   writer.integer("receive_buffer", static_cast<std::int64_t>(queue.receive_buffer));

@@ -29,12 +29,13 @@ struct QueueConfig {
   std::uint32_t length = 65536;
   std::size_t receive_buffer = 32u << 20;
   std::size_t burst = 64;
+  unsigned workers = 1;  // of the node: threads, each with queues of its own
   friend bool operator==(const QueueConfig&, const QueueConfig&) = default;
 };
 
-/// `queues`: how many numbers from `base` on are used.
-void read_queue(Reader reader, QueueConfig& out, unsigned queues);
-void write_queue(Writer& writer, const QueueConfig& queue);
+/// `queues`: how many numbers from `base` on one worker uses. `most_workers` of 1: the daemon has no such key.
+void read_queue(Reader reader, QueueConfig& out, unsigned queues, unsigned most_workers = 1);
+void write_queue(Writer& writer, const QueueConfig& queue, unsigned most_workers = 1);
 
 /// Tells how much the kernel holds for the daemon; a warning with what to do if that is less than was asked for.
 void log_queue(const QueueConfig& queue, unsigned queues, std::size_t receive_buffer);

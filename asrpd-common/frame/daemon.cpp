@@ -14,7 +14,11 @@ namespace asrp::frame {
 using runtime::log_error;
 using runtime::log_info;
 
-Daemon::Daemon(Identity identity) : identity_(std::move(identity)), started_(runtime::monotonic_now()) {}
+Daemon::Daemon(Identity identity)
+    : identity_(std::move(identity)),
+      started_(runtime::monotonic_now()),
+      timer_(
+          loop_, [this] { return next_timeout(); }, [this] { on_timer(); }) {}
 
 bool Daemon::answer_more(std::string_view, std::string&) { return false; }
 
@@ -45,8 +49,7 @@ Daemon::Outcome Daemon::open_control() {
   if (!control) return Failure{control.error()};
   control_ = std::move(*control);
   control_->on_subscription([this](bool wanted) {
-    events_.set_line_sink(wanted ? [this](const std::string& line) { control_->publish(line); }
-                                 : runtime::EventLog::LineSink());
+    on_subscription(wanted ? [this](const std::string& line) { control_->publish(line); } : runtime::EventLog::LineSink());
   });
   return Done{};
 }
@@ -80,18 +83,6 @@ void Daemon::watch(int descriptor, std::function<void()> input, Duration pause) 
 
 void Daemon::unwatch() {
   for (const int descriptor : std::exchange(watched_, {})) loop_.unwatch(descriptor);
-}
-
-/// Waking up too early is harmless and rare, setting the timer after every burst is a system call.
-void Daemon::arm_timer() {
-  const auto at = next_timeout();
-  if (!at || (armed_ && *armed_ <= *at)) return;
-  armed_ = at;
-  loop_.set_timer(*at, [this] {
-    armed_.reset();
-    on_timer();
-    arm_timer();
-  });
 }
 
 /// All or nothing. The rules come first and in another thread: packets go on meanwhile under the old configuration.

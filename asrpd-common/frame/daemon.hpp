@@ -11,6 +11,7 @@
 
 #include "asrp/base/result.hpp"
 #include "config/common.hpp"
+#include "frame/engine_timer.hpp"
 #include "io/error.hpp"
 #include "io/rule_set.hpp"
 #include "runtime/claim.hpp"
@@ -83,6 +84,8 @@ class Daemon {
   [[nodiscard]] virtual std::vector<runtime::CounterLine> counter_lines() const = 0;
   /// Members of the answer to `status` besides those that every daemon has: "\"gauges\":{...}".
   [[nodiscard]] virtual std::string status_members() const = 0;
+  /// Where lines about events go from now on, or that nobody wants any: `sink` works in the loop's thread.
+  virtual void on_subscription(runtime::EventLog::LineSink sink) { events_.set_line_sink(std::move(sink)); }
   /// Answers a command that only this daemon has; false if it has none of that name.
   virtual bool answer_more(std::string_view command, std::string& members);
   /// Puts back what it changed besides the rules, if those were removed. What the log says of the end.
@@ -99,7 +102,7 @@ class Daemon {
   /// Ends all watches: for the destructor of the class that owns the descriptors.
   void unwatch();
   /// After every input that may change when the engine wants to be called.
-  void arm_timer();
+  void arm_timer() { timer_.arm(); }
 
  private:
   Outcome open_control();
@@ -118,8 +121,8 @@ class Daemon {
   std::unique_ptr<runtime::RuleKeeper> rules_;
   std::unique_ptr<runtime::ControlSocket> control_;
   std::vector<int> watched_;
-  std::optional<TimePoint> armed_;  // what the loop's timer is set to
-  bool begun_ = false;              // the engine is there
+  EngineTimer timer_;
+  bool begun_ = false;  // the engine is there
   bool reloading_ = false;
   bool reload_again_ = false;  // SIGHUP came during a reload
 };

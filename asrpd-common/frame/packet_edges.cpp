@@ -11,18 +11,17 @@ using io::IoError;
 Result<PacketEdges, IoError> PacketEdges::open(const Options& options) {
   PacketEdges edges;
   const config::QueueConfig& q = options.queue;
-  io::NfQueueOptions wanted{{}, q.length, q.receive_buffer, options.fail_open, q.burst};
-  for (unsigned i = 0; i < options.queues; ++i) wanted.numbers.push_back(static_cast<std::uint16_t>(q.base + i));
-  auto queue = io::open_nfqueue(wanted);
+  auto queue = io::open_nfqueue({options.numbers, q.length, q.receive_buffer, options.fail_open, q.burst});
   if (!queue) return Failure{queue.error()};
   edges.queue = std::move(*queue);
-  config::log_queue(q, options.queues, edges.queue->receive_buffer());
   auto sender = io::open_raw_sender(options.marks);
   if (!sender) return Failure{sender.error()};
   edges.sender = std::move(*sender);
-  auto messages = io::open_message_socket(options.port, options.errors);
-  if (!messages) return Failure{messages.error()};
-  edges.messages = std::move(*messages);
+  if (options.has_messages) {
+    auto messages = io::open_message_socket(options.port, options.errors);
+    if (!messages) return Failure{messages.error()};
+    edges.messages = std::move(*messages);
+  }
   auto paths = io::open_route_paths();
   if (!paths) return Failure{paths.error()};
   edges.paths = std::move(*paths);

@@ -27,13 +27,14 @@ struct PacketEdges {
 
   struct Options {
     config::QueueConfig queue;
-    unsigned queues = 1;  // numbers from queue.base on
+    std::vector<std::uint16_t> numbers;
     bool fail_open = false;
     std::initializer_list<std::uint32_t> marks;  // of what is sent
     std::uint16_t port = 0;                      // ASRP-PORT
     io::PeerErrors errors = io::PeerErrors::ignore;
+    bool has_messages = true;  // else `messages` is left to the caller: another one listens
   };
-  /// Opens all, and logs how much the kernel holds for the queues.
+  /// Opens all.
   static Result<PacketEdges, io::IoError> open(const Options& options);
 };
 

@@ -5,6 +5,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 
@@ -16,6 +17,7 @@ namespace {
 struct State {
   std::recursive_mutex mutex;  // the rule keeper's thread logs too
   LogOptions options;
+  std::atomic<LogLevel> level{LogLevel::info};  // of the options; asked for each event, from any thread
   LogLimiter limiter;
   std::shared_ptr<spdlog::logger> logger;
 };
@@ -105,14 +107,15 @@ std::optional<std::string> configure_log(const LogOptions& options) {
   logger->flush_on(spdlog::level::debug);
   s.logger = std::move(logger);
   s.options = options;
+  s.level = options.level;
   return std::nullopt;
 }
 
-LogLevel log_level() { return state().options.level; }
+LogLevel log_level() { return state().level; }
 
 void log_lazily(LogLevel level, std::string_view kind, const std::function<std::string()>& text) {
   State& s = state();
-  if (level < s.options.level) return;
+  if (level < s.level) return;
   const std::lock_guard lock(s.mutex);
   // A reload is the operator's doing: each has its answer, however many there are.
   if (level == LogLevel::error || kind == "reload") {

@@ -40,7 +40,7 @@ struct Bench {
   EventLog events;
   engine::NodeEngine engine{basic_options(), conntrack, paths, random, events};
   node::NodeDriver driver{
-      engine, {queue, sender, messages, conntrack}, {kFirst, kAdmitted, kFlowMark, kOwnMark}, [this] { return now; }};
+      engine, {queue, sender, messages, conntrack}, {kFirst, 1, kAdmitted, kFlowMark, kOwnMark}, [this] { return now; }};
 };
 
 const Tuple kClient = tcp_tuple("203.0.113.5:4000", "198.51.100.1:80");

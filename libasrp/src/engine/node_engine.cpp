@@ -193,6 +193,7 @@ void NodeEngine::on_message(TimePoint now, const Endpoint& from, const IpAddress
   impl_->start(now);
   impl_->on_message(now, from, to, message);
 }
+bool NodeEngine::expects(Octets message) const { return impl_->expects(message); }
 void NodeEngine::on_port_unreachable(TimePoint now, const Unreachable& error) {
   impl_->start(now);
   impl_->on_port_unreachable(now, error);

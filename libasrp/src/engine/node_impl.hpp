@@ -201,6 +201,8 @@ struct NodeEngine::Impl {
   // --- node_messages.cpp ----------------------------------------------------------------------------------------------
 
   void on_message(TimePoint now, const Endpoint& from, const IpAddress& to, Octets octets);
+  [[nodiscard]] bool expects(Octets message) const;
+  [[nodiscard]] Cookie query_cookie(std::uint32_t random) const;
   [[nodiscard]] std::uint32_t recovery_of(const IpAddress& from, const wire::Message& message) const;
   void on_answer(TimePoint now, const Endpoint& from, const wire::Message& message);
   void on_recovered(TimePoint now, std::uint32_t slot, std::size_t candidate, const wire::Message& message);

@@ -99,7 +99,7 @@ void NodeEngine::Impl::on_probe_due(TimePoint now, std::uint32_t slot, TimePoint
   if (now >= holder->turn) {
     if (holder->outstanding && ++holder->silences >= timing.probe_silences) holder_silent(now, *holder);
     const std::uint64_t random = random_.u64();
-    holder->cookie = Cookie{static_cast<std::uint32_t>(random >> 32)};
+    holder->cookie = query_cookie(static_cast<std::uint32_t>(random >> 32));
     holder->source_port = static_cast<std::uint16_t>(1024 + (random & 0xffffffff) % (65536 - 1024));
     holder->outstanding = true;
     holder->repeats = 0;

@@ -46,6 +46,18 @@ void NodeEngine::Impl::on_message(TimePoint now, const Endpoint& from, const IpA
   }
 }
 
+/// spec: 4.1-3 random, but for the bits that lead the answer back to this engine
+Cookie NodeEngine::Impl::query_cookie(std::uint32_t random) const {
+  const NodeOptions& options = config_->options();
+  if (options.query_bits == 0) return Cookie{random};
+  return Cookie{options.query_number << (32 - options.query_bits) | random >> options.query_bits};
+}
+
+bool NodeEngine::Impl::expects(Octets message) const {
+  const auto decoded = wire::decode(message);
+  return decoded && (find_attempt(decoded->message.st1) != kNoSlot || find_waiting(decoded->message.st1) != kNoSlot);
+}
+
 /// The recovery that an answer is for. An RS names both tuples, and each may be under recovery: the cookie tells which one
 /// asked.
 std::uint32_t NodeEngine::Impl::recovery_of(const IpAddress& from, const wire::Message& message) const {

@@ -49,7 +49,7 @@ void NodeEngine::Impl::add_candidate(Recovery& recovery, const IpAddress& addres
   candidate.address = address;
   // spec: 4.1-3 4.3.2-1 4.3.6-3 cookie and source port are random
   const std::uint64_t random = random_.u64();
-  candidate.cookie = Cookie{static_cast<std::uint32_t>(random >> 32)};
+  candidate.cookie = query_cookie(static_cast<std::uint32_t>(random >> 32));
   candidate.source_port = static_cast<std::uint16_t>(1024 + (random & 0xffffffff) % (65536 - 1024));
 }
 

@@ -181,3 +181,35 @@ TEST_CASE("what is no message, or none for a node, is discarded and counted by r
   CHECK(s.counter(NodeCounter::received_hs) == 1);
   CHECK(s.flows.installed.empty());
 }
+
+TEST_CASE("[spec 4.1-3] of several engines behind one address each has its bits in the cookie of a QS; the rest is random") {
+  std::set<std::uint32_t> cookies;
+  for (std::uint32_t number = 0; number < 8; ++number) {
+    auto options = basic_options();
+    options.query_bits = 3;
+    options.query_number = number;
+    NodeScript s(options);
+    for (int port = 4000; port < 4010; ++port) {
+      const std::string client = "203.0.113.7:" + std::to_string(port);
+      for (const Out& out : s.packet(engine::Tap::stray, tcp(client, "198.51.100.1:80").push().data(10).build()))
+        if (const auto d = datagram(out)) {
+          CHECK((d->message.cookie.value >> 29) == number);
+          cookies.insert(d->message.cookie.value & 0x1fffffff);
+        }
+    }
+  }
+  CHECK(cookies.size() == 20);  // each script draws the same numbers
+}
+
+TEST_CASE("an engine says which NA and NC it waits for") {
+  NodeScript s(basic_options());
+  const TuplePair pair{tcp_tuple("203.0.113.7:50000", "198.51.100.1:80"), tcp_tuple("203.0.113.7:50000", "10.0.0.2:8080")};
+  s.flows.add(pair, engine::FlowMark::waiting);
+  CHECK(!s.engine.expects(na(pair).build()));
+  s.marked_flow({pair, engine::FlowMark::waiting, false});
+  CHECK(s.engine.expects(na(pair).build()));
+  CHECK(s.engine.expects(nc(pair).build()));
+  const TuplePair other{tcp_tuple("203.0.113.7:50001", "198.51.100.1:80"), tcp_tuple("203.0.113.7:50001", "10.0.0.2:8080")};
+  CHECK(!s.engine.expects(na(other).build()));
+  CHECK(!s.engine.expects(Buffer(3)));
+}

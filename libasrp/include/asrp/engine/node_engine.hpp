@@ -45,6 +45,9 @@ class NodeEngine final {
   void on_packet(TimePoint now, PacketId id, Tap tap, Octets packet);
   /// A datagram to ASRP-PORT of one of our addresses.
   void on_message(TimePoint now, const Endpoint& from, const IpAddress& to, Octets message);
+  /// Whether an NA or NC is about a session that waits here for one: of several engines behind one address, the one that it is
+  /// for.
+  [[nodiscard]] bool expects(Octets message) const;
   /// Nobody listens on ASRP-PORT of a host. Has an effect only if it quotes a QS of ours that is outstanding.
   void on_port_unreachable(TimePoint now, const Unreachable& error);
   /// An entry that a dump found with mark `waiting` or `unprotected`: rebuilds what is in flight after a restart, and repeats

@@ -102,6 +102,10 @@ struct NodeOptions {
   std::vector<Service> services;
   NodeTiming timing;
   NodeLimits limits;
+  /// Several engines may work behind one address. The highest `query_bits` bits of the cookie of each QS are then
+  /// `query_number`, so that the answer finds the engine that asked; the rest is random.
+  unsigned query_bits = 0;
+  std::uint32_t query_number = 0;
 };
 
 }  // namespace asrp::engine
