@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options.hpp"
 
-#include <sys/stat.h>
-
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "options_table.hpp"
@@ -12,93 +11,107 @@ namespace {
 
 constexpr std::string_view kOptional = "[";  // an argument in brackets may be left out
 
-/// Calls `visit` with each row until it returns true.
-template <typename Visit>
-const OptionRow* find_row(Visit visit) {
-  for (const OptionGroup& group : option_groups()) {
-    for (const OptionRow& row : group.rows) {
-      if (visit(row)) return &row;
-    }
-  }
-  return nullptr;
-}
-
-std::string spelling(const OptionRow& row) { return row.name.empty() ? std::string("-") + row.letter : std::string(row.name); }
-
 class Parser {
  public:
-  explicit Parser(const std::vector<std::string>& arguments) : arguments_(arguments) {}
-
-  ParsedOptions parse() {
-    while (at_ < arguments_.size()) {
-      const std::string& argument = arguments_[at_++];
-      if (is_only_words_ || argument == "-" || !argument.starts_with("-")) {
-        words_.push_back(argument);
-      } else if (argument == "--") {
-        is_only_words_ = true;
-      } else if (argument.starts_with("--")) {
-        long_option(argument);
-      } else {
-        letters(argument);
-      }
+  Parser() : app_("asrpdump: see what ASRP does", "asrpdump FILE|-r FILE|-i INTERFACE [FILTER]") {
+    app_.set_help_flag();  // the table has its own
+    app_.allow_extras();
+    for (const OptionGroup& group : option_groups()) {
+      for (const OptionRow& row : group.rows) add(group, row);
     }
-    const bool is_only_asked = parsed_.options.help || parsed_.options.version || parsed_.options.list_interfaces;
-    if (!is_only_asked) take_words();
-    if (!is_only_asked) check_together();
+  }
+
+  ParsedOptions parse(std::vector<std::string> arguments) {
+    refuse_empty(arguments);
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+    try {
+      app_.parse(std::move(arguments));
+    } catch (const CLI::ParseError& error) {
+      problem(error.what());
+    }
+    take_rest();
+    const Options& options = parsed_.options;
+    if (!options.help && !options.version && !options.list_interfaces) check_together();
     return std::move(parsed_);
+  }
+
+  std::string help() {
+    app_.get_formatter()->column_width(34);
+    app_.footer(
+        "FILTER is a pcap-filter(7) expression. Without one a live capture takes what can hold ASRP.\n"
+        "Exit status: 0 read to the end, 1 error, 2 wrong usage, 3 certain findings of --check.\n"
+        "\nExamples:\n"
+        "  asrpdump capture.pcap                        one line per message\n"
+        "  asrpdump -v -r capture.pcapng host 192.0.2.7 every field\n"
+        "  asrpdump -i any --json | jq .type            live, for scripts\n"
+        "  asrpdump -r big.pcap.gz -w asrp.pcap         only what carries ASRP\n"
+        "  asrpdump -r capture.pcap --sessions --check  who was recovered, and was it done right?\n"
+        "Manual: asrpdump(1).");
+    return app_.help();
   }
 
  private:
   void problem(std::string text) { parsed_.problems.push_back(std::move(text)); }
 
-  void apply(const OptionRow& row, std::string_view value) {
+  /// The row's function runs as soon as its option is met: -n and -N, for instance, go by their order.
+  void add(const OptionGroup& group, const OptionRow& row) {
+    const std::string letter = row.letter == 0 ? "" : std::string("-") + row.letter;
+    const std::string spelling = row.name.empty() ? letter : std::string(row.name);
+    const auto take = [this, &row, spelling](const CLI::results_t& values) {
+      apply(row, spelling, values.back());
+      return true;
+    };
+    auto* const option = app_.add_option(letter + "," + std::string(row.name), take, std::string(row.help));
+    option->type_name(std::string(row.argument))->group(std::string(group.title))->trigger_on_parse();
+    if (row.argument.empty() || row.argument.starts_with(kOptional)) option->expected(0);
+  }
+
+  void apply(const OptionRow& row, const std::string& spelling, std::string_view value) {
+    const bool is_bare = value == "true";  // what CLI11 gives to an option without a value
+    if (row.argument.empty() && !is_bare) return problem(spelling + " takes no value");
+    const bool is_optional = row.argument.starts_with(kOptional);
+    if (is_optional && is_bare) {
+      picture_row_ = &row;
+      picture_at_ = app_.remaining().size();
+    }
+    if (row.argument.empty() || (is_optional && is_bare)) value = {};
     const std::string wrong = row.apply(parsed_.options, value);
-    if (!wrong.empty()) problem(spelling(row) + (value.empty() ? " " : " " + std::string(value) + ": ") + wrong);
+    if (!wrong.empty()) problem(spelling + (value.empty() ? " " : " " + std::string(value) + ": ") + wrong);
   }
 
-  void long_option(const std::string& argument) {
-    const std::size_t equals = argument.find('=');
-    const std::string name = argument.substr(0, equals);
-    const OptionRow* const row = find_row([&](const OptionRow& r) { return r.name == name; });
-    if (row == nullptr) return problem(name + ": no such option");
-    if (row->argument.empty()) {
-      if (equals != std::string::npos) return problem(name + " takes no value");
-      return apply(*row, {});
+  /// CLI11 would take the next word, an option even, as the value of "--session=".
+  void refuse_empty(std::vector<std::string>& arguments) {
+    const auto end = std::find(arguments.begin(), arguments.end(), "--");
+    const auto is_empty = [this](const std::string& argument) {
+      if (!argument.starts_with("--") || argument.find('=') != argument.size() - 1) return false;
+      problem(argument + " needs a value");
+      return true;
+    };
+    arguments.erase(std::remove_if(arguments.begin(), end, is_empty), end);
+  }
+
+  /// What is no option of the table: a picture's name, unknown options, FILE and FILTER.
+  void take_rest() {
+    Options& options = parsed_.options;
+    std::vector<std::string> rest = app_.remaining();
+    if (picture_row_ != nullptr && picture_at_ < rest.size() && rest[picture_at_].ends_with(".svg")) {
+      picture_row_->apply(options, rest[picture_at_]);
+      rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(picture_at_));
     }
-    if (equals != std::string::npos) return apply(*row, std::string_view(argument).substr(equals + 1));
-    if (row->argument.starts_with(kOptional)) {
-      const bool is_picture = at_ < arguments_.size() && arguments_[at_].ends_with(".svg");
-      return apply(*row, is_picture ? std::string_view(arguments_[at_++]) : std::string_view());
-    }
-    with_next(*row);
-  }
-
-  /// The argument is the next word.
-  void with_next(const OptionRow& row) {
-    if (at_ == arguments_.size()) return problem(spelling(row) + " needs a value: " + std::string(row.argument));
-    apply(row, arguments_[at_++]);
-  }
-
-  void letters(const std::string& argument) {
-    for (std::size_t i = 1; i < argument.size(); ++i) {
-      const char letter = argument[i];
-      const OptionRow* const row = find_row([&](const OptionRow& r) { return r.letter == letter; });
-      if (row == nullptr) {
-        problem(std::string("-") + letter + ": no such option");
-      } else if (row->argument.empty()) {
-        apply(*row, {});
+    bool is_only_words = false;
+    bool is_file_given = !options.read.empty() || !options.live.interface.empty();
+    for (const std::string& word : rest) {
+      if (!is_only_words && word == "--") {
+        is_only_words = true;
+      } else if (!is_only_words && word.size() > 1 && word.starts_with("-")) {
+        problem(word + ": no such option");
+      } else if (!is_file_given) {
+        options.read = word;
+        is_file_given = true;
       } else {
-        if (i + 1 == argument.size()) return with_next(*row);
-        return apply(*row, std::string_view(argument).substr(i + 1));
+        options.filter += (options.filter.empty() ? "" : " ") + word;
       }
     }
-  }
-
-  void take_words() {
-    Options& options = parsed_.options;
-    auto begin = words_.begin();
-    if (options.read.empty() && options.live.interface.empty() && begin != words_.end()) options.read = *begin++;
-    for (; begin != words_.end(); ++begin) options.filter += (options.filter.empty() ? "" : " ") + *begin;
   }
 
   void check_together() {
@@ -117,51 +130,16 @@ class Parser {
     }
   }
 
-  const std::vector<std::string>& arguments_;
-  std::size_t at_ = 0;
-  bool is_only_words_ = false;
-  std::vector<std::string> words_;
+  CLI::App app_;
+  const OptionRow* picture_row_ = nullptr;  // an option whose value may be the word that follows
+  std::size_t picture_at_ = 0;              // where that word would stand among the rest
   ParsedOptions parsed_;
 };
 
-void append_row(std::string& out, const OptionRow& row) {
-  constexpr std::size_t kColumn = 34;
-  std::string left = row.letter != 0 ? std::string("  -") + row.letter : "    ";
-  if (!row.name.empty()) left += (row.letter != 0 ? ", " : "  ") + std::string(row.name);
-  if (!row.argument.empty()) left += " " + std::string(row.argument);
-  out += left;
-  if (left.size() >= kColumn) {
-    out += "\n" + std::string(kColumn, ' ');
-  } else {
-    out.append(kColumn - left.size(), ' ');
-  }
-  out += row.help;
-  out += "\n";
-}
-
 }  // namespace
 
-ParsedOptions parse_options(const std::vector<std::string>& arguments) { return Parser(arguments).parse(); }
+ParsedOptions parse_options(const std::vector<std::string>& arguments) { return Parser().parse(arguments); }
 
-std::string help_text() {
-  std::string out =
-      "asrpdump: see what ASRP does\n"
-      "Usage: asrpdump [OPTIONS] FILE|-r FILE|-i INTERFACE [FILTER]\n";
-  for (const OptionGroup& group : option_groups()) {
-    out += "\n" + std::string(group.title) + ":\n";
-    for (const OptionRow& row : group.rows) append_row(out, row);
-  }
-  out +=
-      "\nFILTER is a pcap-filter(7) expression. Without one a live capture takes what can hold ASRP.\n"
-      "Exit status: 0 read to the end, 1 error, 2 wrong usage, 3 certain findings of --check.\n"
-      "\nExamples:\n"
-      "  asrpdump capture.pcap                        one line per message\n"
-      "  asrpdump -v -r capture.pcapng host 192.0.2.7 every field\n"
-      "  asrpdump -i any --json | jq .type            live, for scripts\n"
-      "  asrpdump -r big.pcap.gz -w asrp.pcap         only what carries ASRP\n"
-      "  asrpdump -r capture.pcap --sessions --check  who was recovered, and was it done right?\n"
-      "Manual: asrpdump(1).\n";
-  return out;
-}
+std::string help_text() { return Parser().help(); }
 
 }  // namespace asrp::dump

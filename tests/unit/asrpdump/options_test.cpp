@@ -35,8 +35,12 @@ TEST_CASE("options stand anywhere, letters may be joined, words are file and fil
   CHECK(c.read == "name with space");
   CHECK(c.filter == "-odd");
 
-  const Options d = right({"--read=x", "--interface=", "udp"});
-  CHECK(d.filter == "udp");
+  const Options d = right({"--read=x", "-n", "udp", "-N", "--ladder", "--", "--", "-2"});
+  CHECK(d.filter == "udp -- -2");
+  CHECK(d.text.names);
+  CHECK_FALSE(right({"x", "-Nn"}).text.names);
+  CHECK(right({"-r", "-w", "-c", "3"}).read == "-w");
+  CHECK(right({"[a,b]", "tcp[13]", "=", "[2]"}).filter == "tcp[13] = [2]");
 }
 
 TEST_CASE("each -t changes the time") {
@@ -75,6 +79,7 @@ TEST_CASE("numbers have bounds, and the ExID is hexadecimal") {
 
 TEST_CASE("all problems are told at once") {
   CHECK(problems({"-r", "f", "-i", "eth0", "--port", "0", "--no-such", "-Q", "--json=yes", "-W", "3"}).size() == 7);
+  CHECK(problems({"-r", "f", "--session=", "-5", "-nQ", "-c", "x", "-c"}).size() == 5);
 }
 
 TEST_CASE("what excludes each other") {
