@@ -15,6 +15,7 @@ from pathlib import Path
 import exchanges
 import faults
 import files
+import innocent
 from exchanges import Scene
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +80,17 @@ class Faults(unittest.TestCase):
                     findings, _ = check(files.pcap(kept, exchanges.RAW_IP, nano=True))
                     with self.subTest(scenario=name, family=family, missing=missing + 1):
                         self.assertEqual([f for f in findings if f["certain"]], [])
+
+    def test_what_the_capture_does_not_show_makes_no_certain_finding(self):
+        for family in (4, 6):
+            for name, make in innocent.SCENES.items():
+                with self.subTest(scene=name, family=family):
+                    scene = Scene(family)
+                    make(scene)
+                    findings, status = check(scene.octets())
+                    self.assertEqual([f for f in findings if f["certain"]], [])
+                    self.assertEqual(status, 0)
+                    self.assertEqual(bool(findings), name not in innocent.SILENT, findings)
 
     def test_a_cluster_without_cookies_conforms(self):
         """Draft 4.3.2: who doesn't use cookies sends zero. Then no answer can be told by its cookie."""

@@ -81,8 +81,8 @@ class Reports(unittest.TestCase):
         self.assertEqual(stats["held_ms"]["max"], 1.0)
 
     def test_check(self):
-        made = Scene(4, {"rs": lambda step: setattr(step.message, "cookie", 7)})
-        exchanges.psv2(made)
+        made = Scene(4, {"ps": lambda step: setattr(step.message, "cookie", 7)})
+        exchanges.psv1(made)
         with tempfile.NamedTemporaryFile(suffix=".pcap") as file:
             file.write(made.octets())
             file.flush()

@@ -12,7 +12,6 @@ using packet::Carriage;
 using wire::MsgType;
 
 constexpr std::int64_t kCrossing = 100'000'000;  // nanoseconds: an NS so soon after NA was under way, or a SYN's
-constexpr std::uint32_t kNotByLoss = 8;          // so many NA in a row are not lost
 constexpr std::uint32_t kFlowing = 3;            // packets after which an NS should have come again
 
 bool in_syn(const Heard& heard) {
@@ -30,24 +29,24 @@ void no_ns_after_na(const Case& c) {
   const wire::Message& message = c.message();
   if (creates(c)) {
     history.na.reset();
-    history.ns_after_na = 0;
+    history.told_after_na = false;
     return;
   }
-  const bool answers_hello = history.hs && history.hs_cookie == message.cookie;
+  const bool answers_hello = has_hello(history, message.cookie);
   if (!history.na || history.na_node != message.node_local_ip || answers_hello) return;
   if (c.at().time - history.na->time < kCrossing) return;
-  ++history.ns_after_na;
-  if (history.ns_after_na != 1 && history.ns_after_na != kNotByLoss) return;
-  const bool certain = history.ns_after_na == kNotByLoss;
-  c.find(rule::kNsAfterNa, certain ? Certainty::certain : Certainty::possible, {history.na->number, c.at().number},
-         name_of(message) + " was sent after NA" + (certain ? ", for the eighth time" : ", unless that was lost on its way"));
+  if (history.told_after_na) return;
+  history.told_after_na = true;
+  // NA may be lost behind the capture, or the NS begin a session whose first packet the capture hasn't.
+  c.find(rule::kNsAfterNa, Certainty::possible, {history.na->number, c.at().number},
+         name_of(message) + " was sent after NA, unless that was lost on its way");
 }
 
 void remember(const Case& c) {
   History& history = c.history;
   const wire::Message& message = c.message();
   SentNs sent{c.at(), message.cookie, message.node_local_ip, message.tuples(), data_digest(message), message.has(wire::kFlagNa),
-              false};
+              false,  false,          in_syn(c.heard)};
   if (history.ns.size() == History::kMostNs) history.ns.erase(history.ns.begin());
   history.ns.push_back(sent);
   ++history.ns_in_all;
@@ -101,8 +100,12 @@ void tuples(const Case& c, const SentNs& ns, bool certain) {
                                  : " with other tuples: " + flow_text(message.st1) + " and " + flow_text(message.st2)));
 }
 
+// The NS with this cookie may differ in what they bring.
 void data(const Case& c, const SentNs& ns, bool certain) {
-  if (c.heard.is(MsgType::NC) || data_digest(c.message()) == ns.session_data) return;
+  const std::uint64_t have = data_digest(c.message());
+  if (c.heard.is(MsgType::NC) || have == ns.session_data) return;
+  const auto same = [&](const SentNs& other) { return other.cookie == c.message().cookie && other.session_data == have; };
+  if (std::any_of(c.history.ns.begin(), c.history.ns.end(), same)) return;
   c.find(rule::kSessionData, certain ? Certainty::certain : Certainty::possible, {ns.at.number, c.at().number},
          name_of(c.message()) + " has other Session-Data than its NS");
 }
@@ -113,11 +116,13 @@ void answered(const Case& c) {
   SentNs* own = ns_with(history, c.message().cookie);
   SentNs* ns = own != nullptr ? own : ns_of_other_tuples(c);
   if (ns != nullptr) {
-    const bool certain = ns == only || own == nullptr;
+    // A cookie of zero says that its sender uses none: the answer may be another NS's.
+    const bool certain = c.message().cookie.value != 0 && (ns == only || own == nullptr);
     destination(c, *ns, certain);
     tuples(c, *ns, certain);
-    data(c, *ns, true);
+    data(c, *ns, false);  // that NA returns them is a protocol note
     ns->answered = true;
+    ns->refused |= c.heard.is(MsgType::NC);
     if (own == nullptr) return;  // an NS for what is another session by now, or for none
   } else if (history.ns.empty()) {
     c.find(rule::kAckUnasked, Certainty::possible, {c.at().number},
@@ -133,7 +138,7 @@ void answered(const Case& c) {
   history.na = c.at();
   history.na_cookie = c.message().cookie;
   history.na_node = c.heard.seen.tuple.dst.address;
-  history.ns_after_na = 0;
+  history.told_after_na = false;
 }
 
 // PS and RS give back what the NS brought.
@@ -144,7 +149,7 @@ void data_kept(const Case& c) {
   if (ns == nullptr || ns->tuples != c.message().tuples()) return;
   const auto same = [&](const SentNs& other) { return other.session_data == data_digest(c.message()); };
   if (std::any_of(c.history.ns.begin(), c.history.ns.end(), same)) return;
-  data(c, *ns, push || c.history.na.has_value());
+  data(c, *ns, answers_only_ns(c));
 }
 
 void repeated(const Case& c) {

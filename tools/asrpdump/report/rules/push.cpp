@@ -18,12 +18,12 @@ bool is_separate(const Heard& heard) {
 void push_cookie(const Case& c) {
   History& history = c.history;
   if (history.ns.empty()) return;
-  const SentNs& last = history.ns.back();
   if (ns_with(history, c.message().cookie) != nullptr) return;
-  const bool only = history.ns_in_all == 1 && c.at().time - last.at.time < kFresh;
-  const bool stored = history.na && history.na_cookie == last.cookie;
-  c.find(rule::kPushCookie, only || stored ? Certainty::certain : Certainty::possible, {last.at.number, c.at().number},
-         name_of(c.message()) + " doesn't echo the cookie of its NS, " + hex8(last.cookie.value));
+  // One that was refused is no backup; the NS that came after it may be missing.
+  const auto last = std::find_if(history.ns.rbegin(), history.ns.rend(), [](const SentNs& ns) { return !ns.refused; });
+  if (last == history.ns.rend()) return;
+  c.find(rule::kPushCookie, answers_only_ns(c) ? Certainty::certain : Certainty::possible, {last->at.number, c.at().number},
+         name_of(c.message()) + " doesn't echo the cookie of its NS, " + hex8(last->cookie.value));
 }
 
 // A separate packet copies the header of the packet that it belongs to: a PS goes before it.
@@ -76,9 +76,9 @@ void hello_cookie(const Case& c) {
     return ns.cookie == message.cookie && ns.at.number != c.at().number;
   });
   const bool fresh = c.at().time - history.hs->time < kFresh;
-  if (known || !fresh) return;
-  c.find(rule::kHelloCookie, history.ns_in_all == 1 ? Certainty::certain : Certainty::possible,
-         {history.hs->number, c.at().number},
+  if (known || !fresh || has_hello(history, message.cookie)) return;
+  const bool only = history.ns_in_all == 1 && history.hellos.size() == 1;
+  c.find(rule::kHelloCookie, only ? Certainty::certain : Certainty::possible, {history.hs->number, c.at().number},
          name_of(message) + " answers HS " + hex8(history.hs_cookie.value) + " with another cookie");
   history.hs.reset();
 }
@@ -96,6 +96,9 @@ void check_push(const Case& c) {
   if (c.heard.is(MsgType::HS) && c.heard.session != nullptr && c.heard.side == Side::client) {
     c.history.hs = c.at();
     c.history.hs_cookie = c.message().cookie;
+    auto& hellos = c.history.hellos;
+    if (hellos.size() == History::kMostHellos) hellos.erase(hellos.begin());
+    hellos.push_back(c.message().cookie);
   }
 }
 

@@ -71,6 +71,18 @@ SentNs* ns_with(History& history, Cookie cookie) {
   return found == history.ns.rend() ? nullptr : &*found;
 }
 
+bool has_hello(const History& history, Cookie cookie) {
+  return std::find(history.hellos.begin(), history.hellos.end(), cookie) != history.hellos.end();
+}
+
+bool answers_only_ns(const Case& c) {
+  const History& history = c.history;
+  constexpr std::uint8_t kSynAck = packet::kTcpSyn | packet::kTcpAck;
+  if (!c.heard.is(wire::MsgType::PS) || history.ns_in_all != 1 || history.ns.empty()) return false;
+  const SentNs& ns = history.ns.back();
+  return ns.in_syn && !ns.refused && (c.heard.seen.tcp_flags & kSynAck) == kSynAck && c.at().time - ns.at.time < kFresh;
+}
+
 SentNs* only_fresh(History& history, std::int64_t now) {
   SentNs* only = nullptr;
   for (SentNs& ns : history.ns) {

@@ -95,24 +95,28 @@ struct SentNs {
   std::uint64_t session_data = 0;  // digest; 0 if there is none
   bool wants_ack = false;
   bool answered = false;
+  bool refused = false;  // by NC
+  bool in_syn = false;
 };
 
 /// What the rules remember of a session.
 struct History : Attachment {
-  static constexpr std::size_t kMostNs = 16;  // the latest
+  static constexpr std::size_t kMostNs = 16;     // the latest
+  static constexpr std::size_t kMostHellos = 8;  // likewise
 
   std::vector<SentNs> ns;
   std::uint32_t ns_in_all = 0;
   std::optional<Moment> na;  // the last NA, until the session begins anew
   Cookie na_cookie;
   IpAddress na_node;
-  std::uint32_t ns_after_na = 0;
+  bool told_after_na = false;          // NS after `na`
   std::uint32_t packets_since_ns = 0;  // to the server, behind the node, from a second after the last NS on
   bool told_not_repeated = false;
   bool psv = false;          // an NS went to the server
   bool act = false;          // an NS went to the client
   std::optional<Moment> hs;  // the last HS without an NS yet
   Cookie hs_cookie;
+  std::vector<Cookie> hellos;               // of the latest HS, any of which an NS may answer
   std::optional<Seen> hs_separate;          // its packet must have come before
   std::int64_t syn = 0;                     // when a SYN was last seen
   std::array<std::int64_t, 4> flow_seen{};  // when a packet of each side and direction was last seen
@@ -166,6 +170,11 @@ std::string name_of(const wire::Message& message);
 std::uint64_t data_digest(const wire::Message& message);
 /// The latest NS of the session with this cookie, or nothing.
 SentNs* ns_with(History& history, Cookie cookie);
+/// True if an NS of the session may answer an HS with this cookie.
+bool has_hello(const History& history, Cookie cookie);
+/// True for a PS in the SYN-ACK that follows the session's only NS, one in a SYN: too early for a repetition or a second NS
+/// that the capture missed. Any later packet of the client may have brought an NS with another cookie or other data.
+bool answers_only_ns(const Case& c);
 /// The one NS that an answer now can belong to: the only one of the last second that was not answered yet. Then another one
 /// that the capture missed doesn't explain a difference, for its answer and this one's would both have to be missing.
 SentNs* only_fresh(History& history, std::int64_t now);

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Captures that look as if a rule were broken, while something that the capture doesn't show explains each of them: asrpdump --check may call
+what it finds there possible, never certain."""
+
+from asrp import UDP, Message, Tuple
+from exchanges import ASRP_PORT, PSH, SYN, Flow, late_ns, psv1, psv_flow, reverse, udp_flow
+from packets import ACK
+
+
+def _pair(scene, flow, kind, cookie, flags=(), data=b"", protocol=UDP):
+    node = scene.nodes[0] if kind == "NS" else None
+    return scene.pair(kind, flow.st1, flow.st2, cookie, flags, data, node, protocol)
+
+
+def _ask(scene, flow, name, message, left_out=False):
+    """A datagram of the client, and the same with its NS behind the node."""
+    scene.step(f"ask-{name}", ends=flow.st1, protocol=UDP, payload=f"question {name}".encode())
+    scene.step(f"ns-{name}", of=f"ask-{name}", ends=flow.st2, carriage="inline", message=message, left_out=left_out)
+
+
+def push_of_a_missing_ns(scene, acknowledged=True, seconds=0):
+    """Two NS; the second is missing, its PS isn't."""
+    f = udp_flow(scene)
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0xA1, ["F-NA"]))
+    if acknowledged:
+        scene.ack("na", _pair(scene, f, "NA", 0xA1), scene.nodes[0], f.st2.dst)
+    scene.pause(seconds)
+    _ask(scene, f, "b", _pair(scene, f, "NS", 0xB2), left_out=True)
+    scene.step("tell", ends=reverse(f.st2), protocol=UDP, payload=b"answer", carriage="inline", message=_pair(scene, f, "PS", 0xB2))
+
+
+def refused_without_cookies(scene):
+    """The mapping was refused; the NS with the next one is missing. Nobody uses cookies."""
+    old = psv1(scene, Flow(Tuple(scene.other_client, 41000, scene.vip, 80), Tuple(scene.nat, 20001, scene.servers[0], 80), 0), prefix="old-")
+    st1 = Tuple(scene.client, 40000, scene.vip, 80)
+    free = Tuple(scene.nat, 20002, scene.servers[0], 80)
+    scene.step("syn", ends=st1, flags=SYN, seq=1000)
+    scene.step("ns", of="syn", ends=old.st2, carriage="inline", message=scene.pair("NS", st1, old.st2, 0, node=scene.nodes[0]))
+    scene.ack("nc", scene.pair("NC", st1, old.st2, 0), scene.nodes[0], scene.servers[0])
+    scene.step("ps", ends=reverse(free), flags=SYN | ACK, seq=5000, ack=1001, carriage="inline", message=scene.pair("PS", st1, free, 0))
+
+
+def other_node_without_cookies(scene):
+    """NA to two nodes; the NS of the one is missing."""
+    f = udp_flow(scene)
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0, ["F-NA"]))
+    scene.ack("na1", _pair(scene, f, "NA", 0), scene.nodes[1], f.st2.dst)
+    scene.ack("na0", _pair(scene, f, "NA", 0), scene.nodes[0], f.st2.dst)
+
+
+def data_changes(scene):
+    """Each NS brings other Session-Data under one cookie."""
+    f = udp_flow(scene)
+    for n in (1, 2):
+        _ask(scene, f, str(n), _pair(scene, f, "NS", 0xA1, ["F-NA"], b"t=%d" % n))
+    for n in (1, 2):
+        scene.ack(f"na{n}", _pair(scene, f, "NA", 0xA1, data=b"t=%d" % n), scene.nodes[0], f.st2.dst)
+
+
+def data_not_returned(scene):
+    """NA and RX without the Session-Data that NS and QS had."""
+    f = udp_flow(scene)
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0xA1, ["F-NA"], b"t=1"))
+    scene.ack("na", _pair(scene, f, "NA", 0xA1), scene.nodes[0], f.st2.dst)
+    scene.query("qs", f.st1, scene.nodes[1], scene.servers[0], 0xBB01, 34001, b"\x01\x02", protocol=UDP)
+    scene.answer("rx", scene.one("RX", f.st1, 0xBB01, protocol=UDP), scene.nodes[1], scene.servers[0], 34001)
+
+
+def two_hellos(scene):
+    """A second HS before the NS that answers the first."""
+    st1, st2 = Tuple(scene.client, 40000, scene.vip, 80), Tuple(scene.nat, 20001, scene.vip, 80)
+    hello = [Message("HS", "NULL", [], 6, cookie) for cookie in (0xA1, 0xA2)]
+    scene.step("syn", ends=st1, flags=SYN, seq=1000)
+    scene.step("hs", ends=st1, flags=ACK, seq=1000, carriage="separate", message=hello[0], ident=scene.sent["syn"].ident)
+    scene.step("syn2", of="syn", ends=st2)
+    scene.step("hs2", ends=st1, flags=ACK | PSH, seq=1001, ack=5001, payload=b"x" * 40, message=hello[1], carriage="inline")
+    for cookie in (0xA1, 0xA2):
+        scene.step(f"ns{cookie}", ends=Tuple(scene.nodes[0], ASRP_PORT, scene.client, ASRP_PORT), carriage="standalone",
+                   message=scene.pair("NS", st1, st2, cookie, node=scene.nodes[0]))
+
+
+def sessions_anew(scene):
+    """Standalone NS of many connections with one tuple; their SYN are not in the capture."""
+    f = psv_flow(scene)
+    late_ns(scene, f)
+    for n in range(9):
+        scene.pause(60)
+        scene.step(f"ns{n}", ends=Tuple(scene.nodes[0], ASRP_PORT, f.st2.dst, ASRP_PORT), carriage="standalone",
+                   message=_pair(scene, f, "NS", 0x100 + n, protocol=6))
+
+
+def cookie_of_each_try(scene):
+    """The repetition of a QS, with a cookie of its own, is missing."""
+    f = psv1(scene)
+    scene.query("qs", reverse(f.st2), scene.nodes[1], f.st2.dst, 0xAA01, 33001)
+    scene.answer("rs", scene.pair("RS", f.st1, f.st2, 0xAA02), scene.nodes[1], f.st2.dst, 33001)
+
+
+SCENES = {
+    "push of a missing NS": push_of_a_missing_ns,
+    "push of a missing NS, not acknowledged": lambda scene: push_of_a_missing_ns(scene, acknowledged=False),
+    "push of a missing NS, later": lambda scene: push_of_a_missing_ns(scene, seconds=2),
+    "refused without cookies": refused_without_cookies,
+    "other node without cookies": other_node_without_cookies,
+    "data changes": data_changes,
+    "data not returned": data_not_returned,
+    "two hellos": two_hellos,
+    "sessions anew": sessions_anew,
+    "cookie of each try": cookie_of_each_try,
+}
+SILENT = {"data changes", "two hellos"}  # nothing to find at all
