@@ -2,9 +2,11 @@
 """Captures that look as if a rule were broken, while something that the capture doesn't show explains each of them: asrpdump --check may call
 what it finds there possible, never certain."""
 
+import files
+import packets
 from asrp import UDP, Message, Tuple
-from exchanges import ASRP_PORT, PSH, SYN, Flow, late_ns, psv1, psv_flow, reverse, udp_flow
-from packets import ACK
+from exchanges import ASRP_PORT, BEGIN, PSH, SYN, Flow, late_ns, psv1, psv_flow, reverse, udp_flow
+from packets import ACK, udp
 
 
 def _pair(scene, flow, kind, cookie, flags=(), data=b"", protocol=UDP):
@@ -96,6 +98,25 @@ def cookie_of_each_try(scene):
     scene.answer("rs", scene.pair("RS", f.st1, f.st2, 0xAA02), scene.nodes[1], f.st2.dst, 33001)
 
 
+def foreign(source, destination, payload):
+    """A datagram of programs that have nothing to do with ASRP, one of which got ASRP-PORT for its socket."""
+
+    def make(scene):
+        part = udp(scene.client, scene.vip, source, destination, payload)
+        scene.frames.append(files.Frame(BEGIN, packets.ip(scene.client, scene.vip, 17, part)))
+
+    return make
+
+
+def left_in_datagram(scene):
+    """The node leaves a PS where it is: the client's UDP passes over the option."""
+    f = udp_flow(scene)
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0xA1))
+    pushed = _pair(scene, f, "PS", 0xA1)
+    scene.step("tell", ends=reverse(f.st2), protocol=UDP, payload=b"answer", carriage="inline", message=pushed)
+    scene.step("tell2", of="tell", ends=reverse(f.st1), carriage="inline", message=pushed)
+
+
 SCENES = {
     "push of a missing NS": push_of_a_missing_ns,
     "push of a missing NS, not acknowledged": lambda scene: push_of_a_missing_ns(scene, acknowledged=False),
@@ -107,5 +128,11 @@ SCENES = {
     "two hellos": two_hellos,
     "sessions anew": sessions_anew,
     "cookie of each try": cookie_of_each_try,
+    "STUN": foreign(19302, ASRP_PORT, bytes.fromhex("000100002112a442") + b"x" * 12),
+    "TFTP": foreign(40001, ASRP_PORT, bytes.fromhex("00030001") + b"x" * 512),
+    "TFTP acknowledgment": foreign(ASRP_PORT, 40001, bytes.fromhex("00040001")),
+    "DNS": foreign(ASRP_PORT, 53, bytes.fromhex("000201000001000000000000") + b"\x03foo\x00\x00\x01\x00\x01"),
+    "zeros": foreign(40001, ASRP_PORT, bytes(4)),
+    "left in its datagram": left_in_datagram,
 }
-SILENT = {"data changes", "two hellos"}  # nothing to find at all
+SILENT = {"data changes", "two hellos", "left in its datagram"}  # nothing to find at all

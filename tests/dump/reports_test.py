@@ -13,6 +13,7 @@ import unittest
 from pathlib import Path
 
 import exchanges
+import innocent
 from exchanges import Scene
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +80,15 @@ class Reports(unittest.TestCase):
         self.assertEqual(stats["queries"], {"rs": 0, "rx": 2, "unanswered": 0})
         self.assertEqual(stats["latency_ms"]["count"], 2)
         self.assertEqual(stats["held_ms"]["max"], 1.0)
+
+    def test_a_message_that_the_node_leaves_in_its_datagram_is_one_message(self):
+        for family in (4, 6):
+            made = Scene(family)
+            innocent.left_in_datagram(made)
+            (stats,), _ = report(made.octets(), "--stats")
+            self.assertEqual(stats["messages"], {"NS": {"inline-udp": 1}, "PS": {"inline-udp": 1}})
+            (session,), _ = report(made.octets(), "--sessions")
+            self.assertEqual((session["messages"]["PS"], len(session["restored"])), (1, 1))
 
     def test_check(self):
         made = Scene(4, {"ps": lambda step: setattr(step.message, "cookie", 7)})

@@ -22,7 +22,7 @@ void CheckReport::on_packet(const Packet& packet) {
   ++packets_;
   decimals_ = packet.stamp.decimals;
   if (packet.sighting.claim == Claim::invalid && packet.view && !invalid_seen_.is_copy(look_at(packet))) {
-    check_invalid(packet, sink_);
+    check_invalid(packet, memory_, sink_);
   }
   if (packet.view && packet.view->is_icmp()) learn_path(packet, memory_);
   follower_.on_packet(packet);
@@ -36,6 +36,7 @@ void CheckReport::on_heard(const Heard& heard) {
     history = static_cast<History*>(heard.session->attachment.get());
   }
   const Case c{heard, *history, memory_, sink_};
+  learn_speakers(heard, memory_);
   if (heard.message != nullptr && heard.packet != nullptr) check_form(c, *heard.packet);
   check_tuples(c);
   if (heard.copy) return;

@@ -52,6 +52,7 @@ struct Heard {
   Side side = Side::none;         // none: standalone
   bool to_server = false;         // direction of a packet of the flow
   bool copy = false;              // seen before at another point
+  bool passed = false;            // message in a UDP option that was seen before, on the other side of the node
   bool first = false;             // it makes the session known
   bool late = false;              // it was seen before its session was known; an HS was heard then too, without session
   bool probe = false;             // QS and RX for an all-zero tuple: is the holder there?
@@ -136,6 +137,7 @@ class Follower {
 
   // Messages (follow_message.cpp).
   void message(Heard& heard);
+  bool passed(const Heard& heard);
   Session& new_session(Heard& heard);
   Session& with_pair(Heard& heard);
   void refuse(Session& session, const wire::Message& message);
@@ -166,6 +168,7 @@ class Follower {
   std::uint64_t forgotten_ = 0;
   std::int64_t now_ = 0;
   Copies copies_;
+  Copies sides_;  // see passed()
   Recent recent_;
   NodePlaces places_;
   std::deque<Asked> probes_;

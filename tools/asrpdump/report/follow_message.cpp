@@ -29,6 +29,22 @@ bool names(const wire::Message& answer, const Tuple& tuple) {
 
 }  // namespace
 
+// A node need not take the message out of a datagram: then it is seen on both sides. Each is looked up as it is on the
+// server's.
+bool Follower::passed(const Heard& heard) {
+  if (heard.session == nullptr || heard.copy || heard.seen.is_tcp() || heard.carriage == packet::Carriage::standalone)
+    return false;
+  const TuplePair& pair = heard.session->tuples;
+  Seen seen = heard.seen;
+  if (pair.client_side == pair.server_side) return false;
+  if (seen.tuple == pair.client_side) {
+    seen.tuple = pair.server_side;
+  } else if (seen.tuple == pair.client_side.reversed()) {
+    seen.tuple = pair.server_side.reversed();
+  }
+  return sides_.is_copy(seen);
+}
+
 void Follower::message(Heard& heard) {
   heard.copy = copies_.is_copy(heard.seen);
   switch (heard.message->type) {
@@ -58,10 +74,11 @@ void Follower::message(Heard& heard) {
     return;
   }
   heard.first = heard.session->first.number == heard.seen.at.number;
-  if (!heard.copy) ++heard.session->messages[static_cast<std::size_t>(heard.message->type)];
+  heard.passed = passed(heard);
+  if (!heard.copy && !heard.passed) ++heard.session->messages[static_cast<std::size_t>(heard.message->type)];
   place(heard);
   if (const auto node = node_named_by(heard)) places_.learn(node_place_of(heard), *node);
-  if (!heard.copy) restore(heard);
+  if (!heard.copy && !heard.passed) restore(heard);
   hear(heard);
 }
 

@@ -76,7 +76,7 @@ void StatsReport::on_packet(const Packet& packet) {
 
 void StatsReport::on_heard(const Heard& heard) {
   if (heard.came) held_.add(heard.seen.at.time - heard.came->at.time);
-  if (heard.message == nullptr || heard.copy || heard.late) return;
+  if (heard.message == nullptr || heard.copy || heard.passed || heard.late) return;
   const auto type = static_cast<std::size_t>(heard.message->type);
   ++sent_[type][static_cast<std::size_t>(heard.carriage)];
   rates_.add(heard.seen.at.time, type);

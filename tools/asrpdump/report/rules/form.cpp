@@ -88,13 +88,29 @@ void fits_path(const Case& c, const Packet& packet) {
              " octets large, after a router had said " + std::to_string(known->second.octets));
 }
 
+std::uint64_t addresses_of(Tuple tuple) {
+  tuple.src.port = tuple.dst.port = 0;
+  return flow_hash(tuple);
+}
+
+// ASRP-PORT is one of those that any program may get for a socket of its own, and what it sends may look like a message.
+bool may_be_foreign(const Packet& packet, const Memory& memory) {
+  return packet.sighting.carriage == Carriage::standalone && !memory.speakers.contains(addresses_of(packet.view->tuple()));
+}
+
 }  // namespace
 
-void check_invalid(const Packet& packet, const FindingSink& sink) {
+void learn_speakers(const Heard& heard, Memory& memory) {
+  if (heard.message == nullptr || heard.carriage != Carriage::standalone) return;
+  if (memory.speakers.size() >= Memory::kMostPairs) memory.speakers.clear();
+  memory.speakers.insert(addresses_of(heard.seen.tuple));
+}
+
+void check_invalid(const Packet& packet, const Memory& memory, const FindingSink& sink) {
   // Another version is another document's affair.
   if (packet.sighting.claim != Claim::invalid || packet.sighting.reason == Reason::version) return;
   sink({&rule::kValid,
-        Certainty::certain,
+        may_be_foreign(packet, memory) ? Certainty::possible : Certainty::certain,
         {packet.number},
         "what claims to be a message (" + std::string(packet::to_string(packet.sighting.carriage)) +
             ") is none: " + std::string(to_string(packet.sighting.reason)),

@@ -129,7 +129,9 @@ void answered(const Case& c) {
            name_of(c.message()) + " answers an NS that is not in the capture");
   } else {
     const SentNs& last = only != nullptr ? *only : history.ns.back();
-    c.find(rule::kAckCookie, only != nullptr ? Certainty::certain : Certainty::possible, {last.at.number, c.at().number},
+    // Other tuples: of an NS with another mapping, perhaps.
+    const bool certain = only != nullptr && only->tuples == c.message().tuples();
+    c.find(rule::kAckCookie, certain ? Certainty::certain : Certainty::possible, {last.at.number, c.at().number},
            answers(c, last) + " with another cookie");
   }
   // Each repetition has its own answer, or this one: what was sent before is no longer open.

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "report/follow.hpp"
@@ -141,12 +142,14 @@ struct Memory {
   static constexpr std::size_t kMostNodes = 1024;
   static constexpr std::size_t kMostPaths = 4096;
   static constexpr std::size_t kMostNs = 512;
+  static constexpr std::size_t kMostPairs = 65536;
 
   std::uint16_t port = 0;                                // ASRP-PORT
   std::unordered_map<std::string, Ports> ports;          // by node
   std::unordered_map<std::uint64_t, PathMtu> path_mtus;  // by flow_hash and direction
   std::vector<SentNs> latest_ns;                         // of all sessions, a ring
   std::size_t next_ns = 0;
+  std::unordered_set<std::uint64_t> speakers;  // pairs of addresses with a valid standalone message between them
 };
 
 /// What a rule gets to see.
@@ -172,15 +175,18 @@ std::uint64_t data_digest(const wire::Message& message);
 SentNs* ns_with(History& history, Cookie cookie);
 /// True if an NS of the session may answer an HS with this cookie.
 bool has_hello(const History& history, Cookie cookie);
-/// True for a PS in the SYN-ACK that follows the session's only NS, one in a SYN: too early for a repetition or a second NS
-/// that the capture missed. Any later packet of the client may have brought an NS with another cookie or other data.
+/// True for a PS in the SYN-ACK that follows the session's only NS, one in a SYN with the same tuples: too early for a
+/// repetition or a second NS that the capture missed. Any later packet of the client may have brought an NS with another cookie
+/// or other data.
 bool answers_only_ns(const Case& c);
 /// The one NS that an answer now can belong to: the only one of the last second that was not answered yet. Then another one
 /// that the capture missed doesn't explain a difference, for its answer and this one's would both have to be missing.
 SentNs* only_fresh(History& history, std::int64_t now);
 
 // The groups of rules. check_form() and check_tuples() see each sighting of a message, the others each message and packet once.
-void check_invalid(const Packet& packet, const FindingSink& sink);
+void check_invalid(const Packet& packet, const Memory& memory, const FindingSink& sink);
+/// Remembers the addresses of a valid standalone message.
+void learn_speakers(const Heard& heard, Memory& memory);
 void check_form(const Case& c, const Packet& packet);
 void check_tuples(const Case& c);
 void check_ns(const Case& c);

@@ -34,6 +34,7 @@ void ps_carrier(const Case& c) {
     // The session tells which of both it is: a PS with its sides exchanged, or one that a node let pass.
     const bool sides = c.heard.session != nullptr && c.heard.session->tuples == exchanged(message.tuples());
     if (!sides) {
+      if (!c.heard.seen.is_tcp()) return;  // who receives UDP reads the option and need not take it out
       c.find(rule::kNotRemoved, Certainty::certain, {c.at().number}, name_of(c.message()) + " was not removed by the node");
       return;
     }
@@ -43,7 +44,9 @@ void ps_carrier(const Case& c) {
 
 void hs_removed(const Case& c) {
   const Session* session = c.heard.session;
-  if (session == nullptr || c.heard.side != Side::server || session->tuples.client_side == session->tuples.server_side) return;
+  if (session == nullptr || !c.heard.seen.is_tcp() || c.heard.side != Side::server ||
+      session->tuples.client_side == session->tuples.server_side)
+    return;
   c.find(rule::kNotRemoved, Certainty::certain, {c.at().number}, name_of(c.message()) + " was not removed by the node");
 }
 
