@@ -245,7 +245,7 @@ def all_faults(family=4):
         Fault("qs-direction", "query-tuple", False, S["psv2"], {"qs": lambda step: message(st1=reverse(step.message.st1))(step)}, ["qs"]),
         Fault("rs-ports-swapped", "answer-header", True, S["psv2"], {"rs": ends_swapped_ports}, ["qs", "rs"]),
         Fault("rx-from-elsewhere", "answer-unasked", False, S["psv3"], {"rx": ends(src=clean.nodes[0])}, ["rx"]),
-        Fault("rs-to-elsewhere", "answer-header", True, S["psv2"], {"rs": ends(dst=clean.nodes[0])}, ["qs", "rs"]),
+        Fault("rs-to-elsewhere", "answer-header", False, S["psv2"], {"rs": ends(dst=clean.nodes[0])}, ["qs", "rs"]),
         Fault("rs-cookie", "answer-cookie", False, S["psv2"], {"rs": message(cookie=7)}, ["qs", "rs"]),
         Fault("rx-cookie", "answer-cookie", False, S["psv3"], {"rx": message(cookie=7)}, ["qs1", "rx"]),
         Fault("rx-tuple", "answer-tuple", True, S["psv3"], {"rx": other_tuple("st1", sport=1)}, ["qs1", "rx"]),

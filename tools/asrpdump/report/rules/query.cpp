@@ -60,7 +60,9 @@ void header(const Case& c) {
   const Tuple want{{asked.holder.address, asked.node.port}, {asked.node.address, asked.holder.port}, have.protocol};
   const bool ports = have.src.address == want.src.address && have.dst.address == want.dst.address;
   const bool swapped = ports && have.src.port == want.dst.port && have.dst.port == want.src.port;
-  c.find(rule::kAnswerHeader, Certainty::certain, {asked.last.number, c.at().number},
+  // Section 4.3.7 speaks of RS. Other ports or addresses may be those of a query that the capture missed.
+  const bool certain = swapped && c.heard.is(MsgType::RS);
+  c.find(rule::kAnswerHeader, certain ? Certainty::certain : Certainty::possible, {asked.last.number, c.at().number},
          name_of(c.message()) + " comes as " + flow_text(have) + " instead of " + flow_text(want) +
              (swapped ? ": only the addresses are swapped, not the ports" : ""));
 }
@@ -80,7 +82,8 @@ void tuple(const Case& c) {
   } else if (same_flow(message.st1, asked.tuple) || same_flow(message.st2, asked.tuple)) {
     return;
   }
-  c.find(rule::kAnswerTuple, Certainty::certain, {asked.last.number, c.at().number},
+  c.find(rule::kAnswerTuple, message.cookie.value != 0 ? Certainty::certain : Certainty::possible,
+         {asked.last.number, c.at().number},
          name_of(message) + (message.type == MsgType::RX ? "" : " and st2 " + flow_text(message.st2)) + " answers a QS for " +
              flow_text(asked.tuple));
 }
