@@ -199,14 +199,20 @@ Asked* Follower::asked_of(const Query& query) {
   return nullptr;
 }
 
+// Of queries with the answer's cookie or header no more are looked at, the latest first: whoever sends thousands that are alike
+// must not make each answer expensive.
+constexpr std::size_t kMostAlike = 64;
+
 // The query that fits best, the latest of these. Random ports and cookies make each of both nearly sure.
 Asked* Follower::asked_by(const Heard& heard, Session*& session, Fit& fit) {
   Asked* best = nullptr;
-  for (std::size_t i = queries_.size(); i-- > 0 && fit != Fit::whole;) {
+  std::size_t looked_at = 0;
+  for (std::size_t i = queries_.size(); i-- > 0 && fit != Fit::whole && looked_at < kMostAlike;) {
     const Query& query = queries_[i];
     const bool header = answer_header(query.header) == heard.seen.tuple;
     const bool cookie = query.cookie == heard.message->cookie;
-    if (!header && !cookie) continue;
+    if (!header && (!cookie || query.cookie.value == 0)) continue;
+    ++looked_at;
     Asked* asked = asked_of(query);
     if (asked == nullptr) continue;
     // From another server than was asked: the answer to another query of the same recovery, one that the capture missed.
