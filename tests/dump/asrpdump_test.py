@@ -6,6 +6,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import agreement
 import asrpdump
 import cuts
 import files
@@ -23,9 +24,7 @@ def comparable(facts, claim):
     return {key: value for key, value in facts.items() if key in keys}
 
 
-class Asrpdump(unittest.TestCase):
-    maxDiff = 4000
-
+class Asrpdump(agreement.Agreement):
     def setUp(self):
         self.directory = tempfile.TemporaryDirectory()
         self.addCleanup(self.directory.cleanup)
@@ -42,16 +41,7 @@ class Asrpdump(unittest.TestCase):
 
     def compare(self, capture, *arguments):
         found = {number: rest for number, *rest in asrpdump.objects(self.output("-r", self.write(capture), "--json", *arguments))}
-        names = {number: name for number, _, _, name in capture.expected}
-        with self.subTest(capture=capture.name):
-            self.assertEqual(sorted(found.keys() - names.keys()), [], "frames without a message")
-            self.assertEqual([(n, names[n]) for n in sorted(names.keys() - found.keys())], [], "frames whose message isn't found")
-        for number, facts, claim, name in capture.expected:
-            if number not in found:
-                continue
-            with self.subTest(capture=capture.name, frame=number, case=name):
-                self.assertEqual(found[number][1], claim)
-                self.assertEqual(comparable(found[number][0], claim), comparable(facts, claim))
+        self.agrees(capture, found, comparable)
 
     def test_json_of_every_link_type_and_form(self):
         for capture in generate.captures():

@@ -7,6 +7,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import agreement
 import asrpdump
 import cuts
 import dissector
@@ -23,25 +24,14 @@ def comparable(facts, claim):
     return facts if claim == "message" else {key: value for key, value in facts.items() if key in BAD_KEYS}
 
 
-class Dissector(unittest.TestCase):
-    maxDiff = 4000
-
+class Dissector(agreement.Agreement):
     def compare(self, capture, directory, preferences=()):
         path = Path(directory) / (capture.name + capture.suffix)
         path.write_bytes(capture.octets())
         families = {number: 6 if ":" in facts["src"] else 4 for number, facts, _, _ in capture.expected}
-        names = {number: name for number, _, _, name in capture.expected}
         decimals = files.decimals(capture.form)
         found = {number: rest for number, *rest in dissector.messages(path, decimals, Families(families), preferences)}
-        with self.subTest(capture=capture.name):
-            self.assertEqual(sorted(found.keys() - names.keys()), [], "frames without a message")
-            self.assertEqual([(n, names[n]) for n in sorted(names.keys() - found.keys())], [], "frames whose message isn't found")
-        for number, facts, claim, name in capture.expected:
-            if number not in found:
-                continue
-            with self.subTest(capture=capture.name, frame=number, case=name):
-                self.assertEqual(found[number][1], claim)
-                self.assertEqual(comparable(found[number][0], claim), comparable(facts, claim))
+        self.agrees(capture, found, comparable)
 
     def test_every_link_type(self):
         with tempfile.TemporaryDirectory() as directory:

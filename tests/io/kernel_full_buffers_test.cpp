@@ -75,8 +75,9 @@ Flow flow(std::uint32_t n) {
   f.proven = true;
   f.tuples = {tuple(Protocol::udp, "10.1.0.2:4000", "10.9.0.1:80"), tuple(Protocol::udp, "10.1.0.2:4000", "10.2.0.2:8080")};
   const auto high = static_cast<std::uint8_t>(n >> 12);
+  const auto network = static_cast<std::uint8_t>(n >> 20 == 0 ? 1 : 100 + (n >> 20));  // beyond a million: not the servers'
   for (Endpoint* e : {&f.tuples.client_side.src, &f.tuples.server_side.src}) {
-    e->address = IpAddress::v4(Buffer{10, 1, high, 2});
+    e->address = IpAddress::v4(Buffer{10, network, high, 2});
     e->port = static_cast<std::uint16_t>(4000 + (n & 0xfff));
   }
   return f;
@@ -105,11 +106,8 @@ TEST_CASE("a full table: refusals are counted, what is there works, and each ent
   switch_on();
   auto conntrack = table();
   const std::uint64_t maximum = conntrack->fill().maximum;
-  // The limit is the whole machine's and not ours to change; each namespace counts for itself.
-  if (maximum > 600'000) {
-    MESSAGE("skipped: a table of " << maximum << " entries takes too long to fill");
-    return;
-  }
+  // The limit is the whole machine's and not ours to change; each namespace counts for itself. A million entries take some
+  // seconds.
   std::uint32_t next = 0;
   std::vector<InstallResult> results;
   do {
