@@ -206,10 +206,11 @@ constexpr std::size_t kMostAlike = 64;
 // The query that fits best, the latest of these. Random ports and cookies make each of both nearly sure.
 Asked* Follower::asked_by(const Heard& heard, Session*& session, Fit& fit) {
   Asked* best = nullptr;
+  const Tuple asked_as = answer_header(heard.seen.tuple);  // the query's header, if the answer's is right
   std::size_t looked_at = 0;
   for (std::size_t i = queries_.size(); i-- > 0 && fit != Fit::whole && looked_at < kMostAlike;) {
     const Query& query = queries_[i];
-    const bool header = answer_header(query.header) == heard.seen.tuple;
+    const bool header = query.header == asked_as;
     const bool cookie = query.cookie == heard.message->cookie;
     if (!header && (!cookie || query.cookie.value == 0)) continue;
     ++looked_at;

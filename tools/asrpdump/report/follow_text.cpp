@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <ctime>
 
+#include "report/format.hpp"
+
 namespace asrp::dump {
 namespace {
 
@@ -32,12 +34,8 @@ void append_clock(std::string& out, std::int64_t nanoseconds) {
 
 void append_seconds(std::string& out, std::int64_t nanoseconds, int decimals) {
   const std::int64_t fraction = fraction_of(nanoseconds);
-  const auto seconds = static_cast<long long>((nanoseconds - fraction) / kSecond);
-  if (decimals > 6) {
-    append_format(out, "%lld.%09lld", seconds, static_cast<long long>(fraction));
-  } else {
-    append_format(out, "%lld.%06lld", seconds, static_cast<long long>(fraction / 1000));
-  }
+  append_seconds(out, Stamp{(nanoseconds - fraction) / kSecond, static_cast<std::uint32_t>(fraction),
+                            static_cast<std::uint8_t>(decimals)});
 }
 
 std::string milliseconds(std::int64_t nanoseconds) {

@@ -96,12 +96,13 @@ void SessionsReport::row(const Session& session) {
   append_clock(text_, session.created ? session.created->time : session.first.time);
   text_ += session.created ? "  " : "? ";  // `?`: no NS in the capture, this is when it was first seen
   text_ += padded(asrp::to_string(session.tuples.client_side.protocol), 7);
-  text_ += padded(flow_text(session.tuples.client_side), 43);
-  text_ += padded(session.paired ? flow_text(session.tuples.server_side) : "?", 43);
+  // A blank behind each column, also where the text is longer: flows of IPv6.
+  text_ += padded(flow_text(session.tuples.client_side), 42) + " ";
+  text_ += padded(session.paired ? flow_text(session.tuples.server_side) : "?", 42) + " ";
   for (const MsgType type : {MsgType::NS, MsgType::NA, MsgType::NC, MsgType::HS}) {
     text_ += padded(std::to_string(session.count(type)), -3) + " ";
   }
-  text_ += " " + padded(queries_of(session), 28) + padded(restored_of(session), 32);
+  text_ += " " + padded(queries_of(session), 27) + " " + padded(restored_of(session), 31) + " ";
   text_ += padded(session.longest_held == 0 ? "-" : milliseconds(session.longest_held), -7) + "  ";
   append_clock(text_, session.last.time);
   text_ += session.ended ? " ended\n" : "\n";

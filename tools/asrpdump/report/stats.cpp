@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "report/stats.hpp"
 
+#include <algorithm>
 #include <numeric>
 #include <utility>
 
@@ -151,10 +152,14 @@ void StatsReport::text_queries() {
   out += "sessions restored: " + std::to_string(restored_rs_) + " by RS, " + std::to_string(restored_ps_) + " by PS\n";
   if (latency_.count() != 0) {
     out += "QS to answer: " + figures(latency_) + "\n";
+    // Bins of a power of two each, from a microsecond on; the first one has what is shorter, too.
+    const auto in_bin = [&](int bit) {
+      return latency_.between(bit == 10 ? 0 : std::int64_t{1} << bit, std::int64_t{2} << bit);
+    };
     std::uint64_t most = 0;
-    for (int bit = 10; bit < 40; ++bit) most = std::max(most, latency_.between(std::int64_t{1} << bit, std::int64_t{2} << bit));
-    for (int bit = 10; bit < 40; ++bit) {  // from a microsecond on
-      const std::uint64_t count = latency_.between(bit == 10 ? 0 : std::int64_t{1} << bit, std::int64_t{2} << bit);
+    for (int bit = 10; bit < 40; ++bit) most = std::max(most, in_bin(bit));
+    for (int bit = 10; bit < 40; ++bit) {
+      const std::uint64_t count = in_bin(bit);
       if (count == 0) continue;
       out += "  < " + padded(milliseconds(std::int64_t{2} << bit), -8) + " ms " + padded(std::to_string(count), -9) + "  " +
              bar(count, most) + "\n";

@@ -154,18 +154,19 @@ void check_query(const Case& c) {
 
 void check_query_at_end(const Session& session, std::int64_t now, const FindingSink& sink) {
   Finding finding{&rule::kAnswerMissing, Certainty::possible, {}, {}, 0};
-  std::string holders;
+  std::vector<std::string> holders;
   for (const Asked& asked : session.asked) {
     if (asked.answer || now - asked.last.time < kFresh) continue;
     finding.packets.push_back(asked.first.number);
     finding.time = std::max(finding.time, asked.last.time);
-    const std::string holder = asked.holder.address.to_string();
-    if (holders.find(holder) == std::string::npos) holders += (holders.empty() ? "" : ", ") + holder;
+    std::string holder = asked.holder.address.to_string();
+    if (std::find(holders.begin(), holders.end(), holder) == holders.end()) holders.push_back(std::move(holder));
   }
   if (finding.packets.empty()) return;
   std::sort(finding.packets.begin(), finding.packets.end());
-  finding.text = std::to_string(finding.packets.size()) + " QS for " + session.tuples.client_side.to_string() + " to " +
-                 holders + " not answered";
+  finding.text = std::to_string(finding.packets.size()) + " QS for " + session.tuples.client_side.to_string() + " to ";
+  for (const std::string& holder : holders) finding.text += (&holder == &holders.front() ? "" : ", ") + holder;
+  finding.text += " not answered";
   sink(std::move(finding));
 }
 
