@@ -22,8 +22,7 @@ void NodeEngine::Impl::known_from_server(TimePoint now, Incoming& in) {
   const auto session = verified_ps(now, in, *found);
   if (session) {
     // A PS that tells another story than the entry: the packet would reach the wrong client.
-    const Installed* installed = installed_.find(hash(in.view.tuple()), now, std::chrono::seconds(1));
-    if (installed == nullptr || installed->pair != pair_tag(*session)) {
+    if (!made_lately(now, *session)) {
       const auto entry = flows_.find(in.view.tuple());
       if (entry && is_outdated(now, *entry, *session)) return known_with_outdated_entry(now, in, *found, *entry, *session);
       if (entry && entry->tuples != *session) {

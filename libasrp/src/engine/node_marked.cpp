@@ -49,6 +49,9 @@ bool NodeEngine::Impl::wants_ns(const FlowEntry& entry) const {
 // Mark and entry are the whole state: a new daemon goes on where the old one was.
 void NodeEngine::Impl::resume_waiting(TimePoint now, const FlowEntry& entry) {
   const Tuple& client_side = entry.tuples.client_side;
+  // The dump is handed over in pieces: an NA or NC may have come since its entry was read.
+  const auto present = flows_.find(client_side);
+  if (!present || present->tuples != entry.tuples || present->mark != FlowMark::waiting) return;
   if (entry.closing) return flows_.set_mark(client_side, FlowMark::none);  // of what ends nobody needs a backup
   const ServiceState* service = config_->service_at(client_side.dst, client_side.protocol);
   if (service == nullptr || check_legitimacy(service->rule, entry.tuples) != policy::Legitimacy::legitimate) return;

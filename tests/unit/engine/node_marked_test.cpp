@@ -62,6 +62,25 @@ TEST_CASE("after a restart marks and entries are the whole state") {
   }
 }
 
+TEST_CASE("what an NA or NC has settled since the dump read it is left alone") {
+  NodeScript s(basic_options());
+  const TuplePair pair{tcp_tuple(kClient, kVip), tcp_tuple(kClient, "10.0.0.2:8080")};
+  const TuplePair other{tcp_tuple(kClient, kVip), tcp_tuple(kClient, "10.0.0.1:8080")};
+  for (const bool is_holder_gone : {false, true}) {
+    if (is_holder_gone) s.port_unreachable("10.0.0.2");
+    s.flows.entries.clear();  // removed after an NC
+    CHECK(s.marked_flow({pair, FlowMark::waiting, false}).empty());
+    s.flows.add(pair, FlowMark::none);  // acknowledged
+    CHECK(s.marked_flow({pair, FlowMark::waiting, false}).empty());
+    CHECK(s.flows.entry(pair.client_side)->mark == FlowMark::none);
+    s.flows.entries.clear();
+    s.flows.add(other, FlowMark::waiting);  // made anew at another server
+    CHECK(s.marked_flow({pair, FlowMark::waiting, false}).empty());
+    CHECK(s.flows.entry(pair.client_side)->mark == FlowMark::waiting);
+    CHECK(s.engine.gauges().waiting == 0);
+  }
+}
+
 TEST_CASE("what ends needs no backup: closing entries get no NS, and no longer wait") {
   NodeScript s(basic_options());
   const TuplePair pair{tcp_tuple(kClient, kVip), tcp_tuple(kClient, "10.0.0.2:8080")};
