@@ -161,8 +161,10 @@ void Node::on_marked(std::span<const engine::FlowEntry> found) {
   std::vector<std::vector<engine::FlowEntry>> shares(1 + further_.size());
   for (const engine::FlowEntry& entry : found) shares[table_hash(entry.tuples.client_side, 0) % shares.size()].push_back(entry);
   worker_->driver().on_marked_flows(shares[0]);
-  for (std::size_t i = 0; i < further_.size(); ++i)
+  for (std::size_t i = 0; i < further_.size(); ++i) {
+    if (shares[i + 1].empty()) continue;
     further_[i]->thread->post([share = std::move(shares[i + 1])](Worker& worker) { worker.driver().on_marked_flows(share); });
+  }
 }
 
 void Node::sweep_untranslated() {

@@ -14,7 +14,7 @@ namespace {
 /// A part of what all workers may have together; never nothing.
 template <typename Number>
 void share(Number& limit, unsigned workers) {
-  if (limit > 0) limit = static_cast<Number>((limit + workers - 1) / workers);
+  limit = static_cast<Number>((limit + workers - 1) / workers);
 }
 
 }  // namespace

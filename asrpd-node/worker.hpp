@@ -36,7 +36,6 @@ class Worker {
   void begin(const NodeConfig& config, engine::NodeOptions options, engine::EventSink& events);
   void reconfigure(engine::NodeOptions options);
 
-  [[nodiscard]] unsigned number() const { return number_; }
   [[nodiscard]] engine::NodeEngine& engine() { return *engine_; }
   [[nodiscard]] NodeDriver& driver() { return *driver_; }
   [[nodiscard]] NodeDriver::Edges edges() const { return {*edges_.queue, *edges_.sender, *edges_.messages, *conntrack_}; }

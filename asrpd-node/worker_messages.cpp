@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <iterator>
 #include <utility>
@@ -72,7 +73,7 @@ unsigned WorkerMessages::owner(Octets message, unsigned asked) const {
     }
     case wire::MsgType::NA:
     case wire::MsgType::NC:
-      return (cookie + asked) % exchange_.workers();
+      return (cookie % exchange_.workers() + asked) % exchange_.workers();  // the sum itself would wrap
     default:
       return worker_;
   }

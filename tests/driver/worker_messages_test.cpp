@@ -3,7 +3,6 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <atomic>
 #include <thread>
 
@@ -22,12 +21,12 @@ const Endpoint kHolder = *Endpoint::parse("10.0.0.1:51200");
 const Endpoint kNode = *Endpoint::parse("192.0.2.10:51200");
 const TuplePair kSession{tcp_tuple("203.0.113.5:4000", "198.51.100.1:80"), tcp_tuple("203.0.113.5:4000", "10.0.0.1:8080")};
 
-/// Four workers; the first has the real socket, and each knows the sessions that `known` says.
-struct Four {
-  Four() {
+/// Workers, of which the first has the real socket, and `known` is the one that knows the sessions.
+struct Workers {
+  explicit Workers(unsigned count = 4) : exchange(count), asked(count) {
     auto real = std::make_unique<io::testing::MemoryMessageSocket>();
     socket = real.get();
-    for (unsigned w = 0; w < 4; ++w) {
+    for (unsigned w = 0; w < count; ++w) {
       workers.push_back(std::make_unique<WorkerMessages>(exchange, w, w == 0 ? std::move(real) : nullptr));
       workers[w]->set_expects([this, w](Octets) {
         ++asked[w];
@@ -37,19 +36,19 @@ struct Four {
   }
   /// Lets every worker read until nothing moves any more; who kept how many.
   std::vector<std::size_t> settle() {
-    std::vector<std::size_t> kept(4);
+    std::vector<std::size_t> kept(workers.size());
     for (int round = 0; round < 8; ++round)
-      for (unsigned w = 0; w < 4; ++w) {
+      for (unsigned w = 0; w < workers.size(); ++w) {
         kept[w] += workers[w]->receive().size();
         kept[w] += workers[w]->unreachable_peers().size();
       }
     return kept;
   }
 
-  MessageExchange exchange{4};
+  MessageExchange exchange;
   io::testing::MemoryMessageSocket* socket = nullptr;
   std::vector<std::unique_ptr<WorkerMessages>> workers;
-  std::array<int, 4> asked{};
+  std::vector<int> asked;
   int known = -1;
 };
 
@@ -64,20 +63,20 @@ TEST_CASE("workers: bits that tell them apart") {
 }
 
 TEST_CASE("workers: RS and RX go straight to the one whose bits their cookie has") {
-  Four four;
+  Workers four;
   for (std::uint32_t w = 0; w < 4; ++w) {
     const std::uint32_t cookie = w << 30 | 0x1234;
     four.socket->deliver(kHolder, kNode, rs(kSession).cookie(cookie).build());
     four.socket->deliver(kHolder, kNode, rx(kSession.client_side).cookie(cookie).build());
   }
   CHECK(four.settle() == std::vector<std::size_t>{2, 2, 2, 2});
-  CHECK(four.asked == std::array<int, 4>{});
+  CHECK(four.asked == std::vector<int>(4));
 }
 
 TEST_CASE("workers: NA and NC find the one that knows their session, whatever the cookie; exactly one gets each") {
   for (int known = -1; known < 4; ++known)
     for (std::uint32_t cookie = 0; cookie < 4; ++cookie) {
-      Four four;
+      Workers four;
       four.known = known;
       four.socket->deliver(kHolder, kNode, na(kSession).cookie(cookie).build());
       four.socket->deliver(kHolder, kNode, nc(kSession).cookie(cookie).build());
@@ -87,8 +86,18 @@ TEST_CASE("workers: NA and NC find the one that knows their session, whatever th
     }
 }
 
+TEST_CASE("workers: an odd number of them is asked one by one, also with the largest cookies") {
+  for (std::uint32_t cookie = 0xfffffff8; cookie != 8; ++cookie)
+    for (int known = 0; known < 3; ++known) {
+      Workers three(3);
+      three.known = known;
+      three.socket->deliver(kHolder, kNode, na(kSession).cookie(cookie).build());
+      CHECK(three.settle()[static_cast<std::size_t>(known)] == 1);
+    }
+}
+
 TEST_CASE("workers: an ICMP error goes to the one whose QS it quotes") {
-  Four four;
+  Workers four;
   const Buffer quoted = qs(kSession.client_side).cookie(2u << 30).build();
   four.socket->deliver_unreachable({kHolder.address, 4711, quoted});
   std::size_t found = 0;
@@ -107,7 +116,7 @@ TEST_CASE("workers: an ICMP error goes to the one whose QS it quotes") {
 }
 
 TEST_CASE("workers: what is no message stays where it came in") {
-  Four four;
+  Workers four;
   four.socket->deliver(kHolder, kNode, Buffer(5));
   four.socket->deliver(kHolder, kNode, Buffer(40, 0xff));
   CHECK(four.settle() == std::vector<std::size_t>{2, 0, 0, 0});
