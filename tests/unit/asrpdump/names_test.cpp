@@ -14,6 +14,7 @@ TEST_CASE("what has no name is shown as a number, again and again") {
 }
 
 TEST_CASE("no name holds what could control a terminal") {
+  CHECK(harmless("a\x1b[31m b\x7f\xc3\xa4") == "a?[31m?b???");
   Names names;
   for (const auto* text : {"127.0.0.1", "::1"}) {
     const std::string& name = names.host(test::address(text));

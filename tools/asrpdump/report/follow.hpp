@@ -53,7 +53,6 @@ struct Heard {
   bool to_server = false;         // direction of a packet of the flow
   bool copy = false;              // seen before at another point
   bool passed = false;            // message in a UDP option that was seen before, on the other side of the node
-  bool first = false;             // it makes the session known
   bool late = false;              // it was seen before its session was known; an HS was heard then too, without session
   bool probe = false;             // QS and RX for an all-zero tuple: is the holder there?
   bool remapped = false;          // NS that gives a refused session another server-side tuple

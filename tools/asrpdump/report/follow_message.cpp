@@ -73,7 +73,6 @@ void Follower::message(Heard& heard) {
     listener_.on_heard(heard);
     return;
   }
-  heard.first = heard.session->first.number == heard.seen.at.number;
   heard.passed = passed(heard);
   if (!heard.copy && !heard.passed) ++heard.session->messages[static_cast<std::size_t>(heard.message->type)];
   place(heard);
@@ -272,7 +271,7 @@ void Follower::restore(Heard& heard) {
   Restored restored{heard.message->type, {}, heard.seen.at};
   restored.node = by_answer ? heard.seen.tuple.dst.address : places_.node_at(node_place_of(heard));
   if (by_answer) session.node = restored.node;
-  ++session.restored_in_all;
+  ++(by_answer ? session.restored_by_rs : session.restored_by_ps);
   if (session.restored.size() < Session::kMaxRestored) session.restored.push_back(restored);
 }
 

@@ -86,11 +86,6 @@ Seen look_at(const Packet& packet) {
   return seen;
 }
 
-bool same_data(const Seen& one, const Seen& other) {
-  const bool comparable = one.digest != 0 && other.digest != 0;
-  return one.data == other.data && one.tcp_flags == other.tcp_flags && (!comparable || one.digest == other.digest);
-}
-
 // --- Copies ---------------------------------------------------------------------------------------------------------
 
 Copies::Copies() : sets_(kSets) {}

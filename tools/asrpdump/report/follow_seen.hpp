@@ -43,9 +43,6 @@ Seen look_at(const Packet& packet);
 /// Digest of octets for comparisons inside one run; never 0.
 std::uint64_t digest_of(Octets octets);
 
-/// Two sightings with the same user data, of the same length, with the same TCP flags.
-bool same_data(const Seen& one, const Seen& other);
-
 /// Remembers the latest packets, to know one that a capture of several links, or several merged captures, show again: it has
 /// the same octets and, if it has an IPv4 identification, the same one; without one a lower TTL, or it follows within a
 /// millisecond. A repetition by the sender is none of these. Bounded: the oldest of four with neighbouring digests makes room.

@@ -89,7 +89,7 @@ struct Session {
   std::vector<Asked> asked;
   std::uint64_t asked_before = 0;  // queries that `asked` has no room for
   std::vector<Restored> restored;
-  std::uint64_t restored_in_all = 0;
+  std::uint64_t restored_by_rs = 0, restored_by_ps = 0;
 
   std::unique_ptr<std::array<Waiting, 2>> waiting;  // by direction: to the server, to the client
   std::uint8_t fins = 0;                            // bit 0: of the client, bit 1: of the server

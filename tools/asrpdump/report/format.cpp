@@ -121,12 +121,6 @@ void append_endpoint(std::string& out, const Endpoint& endpoint) {
   out.append(text, static_cast<std::size_t>(put_endpoint(text, text + sizeof text, endpoint) - text));
 }
 
-void append_tuple(std::string& out, const Tuple& tuple) {
-  append_endpoint(out, tuple.src);
-  out.push_back('>');
-  append_endpoint(out, tuple.dst);
-}
-
 void append_protocol(std::string& out, Protocol protocol) {
   if (protocol == Protocol::tcp) {
     out += "tcp";

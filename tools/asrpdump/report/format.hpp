@@ -24,8 +24,6 @@ void append_hex_start(std::string& out, Octets octets, std::size_t limit);
 void append_address(std::string& out, const IpAddress& address);
 /// As Endpoint::to_string(): "192.0.2.1:80" or "[2001:db8::1]:80".
 void append_endpoint(std::string& out, const Endpoint& endpoint);
-/// "192.0.2.1:1000>198.51.100.1:80".
-void append_tuple(std::string& out, const Tuple& tuple);
 /// "tcp", "udp", or the number.
 void append_protocol(std::string& out, Protocol protocol);
 /// Eight hexadecimal digits.

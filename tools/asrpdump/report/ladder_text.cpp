@@ -36,7 +36,6 @@ class Cells {
     for (std::size_t i = from; i < std::min(to, cells_.size()); ++i) out += cells_[i];
     return out;
   }
-  [[nodiscard]] std::size_t size() const { return cells_.size(); }
 
  private:
   std::vector<std::string> cells_;

@@ -34,14 +34,13 @@ std::string look_up_host(const IpAddress& address) {
   return error == 0 ? std::string(name) : address.to_string();
 }
 
-/// A name comes from whoever answers for the address: nothing in it may control the terminal.
+}  // namespace
+
 std::string harmless(std::string name) {
   std::replace_if(
       name.begin(), name.end(), [](char c) { return c <= ' ' || c > '~'; }, '?');
   return name;
 }
-
-}  // namespace
 
 const std::string& Names::host(const IpAddress& address) {
   const auto found = hosts_.find(address);

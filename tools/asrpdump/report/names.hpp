@@ -11,6 +11,10 @@
 
 namespace asrp::dump {
 
+/// A name comes from whoever answers for the address: nothing in it may control the terminal. `?` for each octet that is not a
+/// visible ASCII character.
+std::string harmless(std::string name);
+
 class Names {
  public:
   /// The host's name, or its address if it has none.

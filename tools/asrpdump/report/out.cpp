@@ -9,14 +9,6 @@ Out::Out(std::FILE* file, bool color) : file_(file), color_(color) { buffer_.res
 
 Out::~Out() { flush(); }
 
-Out& Out::padded(std::uint64_t value, int width) {
-  char digits[24];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;
-  for (auto size = end - digits; size < width; ++size) buffer_.push_back('0');
-  buffer_.append(digits, static_cast<std::size_t>(end - digits));
-  return *this;
-}
-
 void Out::flush() {
   if (error_ == 0 && !buffer_.empty()) {
     errno = 0;

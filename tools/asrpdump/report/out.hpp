@@ -36,8 +36,6 @@ class Out {
     buffer_.append(digits, static_cast<std::size_t>(end - digits));
     return *this;
   }
-  /// Decimal with leading zeros up to `width` digits.
-  Out& padded(std::uint64_t value, int width);
   /// The buffer itself, for formatters that append to a string.
   std::string& buffer() { return buffer_; }
 

@@ -87,7 +87,8 @@ void StatsReport::on_heard(const Heard& heard) {
 
 void StatsReport::on_gone(Session& session) {
   ++sessions_;
-  for (const Restored& restored : session.restored) ++(restored.by == MsgType::RS ? restored_rs_ : restored_ps_);
+  restored_rs_ += session.restored_by_rs;
+  restored_ps_ += session.restored_by_ps;
   for (const Asked& asked : session.asked) {
     if (!asked.answer) {
       ++unanswered_;

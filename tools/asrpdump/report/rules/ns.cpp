@@ -138,7 +138,6 @@ void answered(const Case& c) {
   for (SentNs& sent : history.ns) sent.answered = true;
   if (!c.heard.is(MsgType::NA)) return;
   history.na = c.at();
-  history.na_cookie = c.message().cookie;
   history.na_node = c.heard.seen.tuple.dst.address;
   history.told_after_na = false;
 }

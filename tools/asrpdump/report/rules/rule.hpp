@@ -108,7 +108,6 @@ struct History : Attachment {
   std::vector<SentNs> ns;
   std::uint32_t ns_in_all = 0;
   std::optional<Moment> na;  // the last NA, until the session begins anew
-  Cookie na_cookie;
   IpAddress na_node;
   bool told_after_na = false;          // NS after `na`
   std::uint32_t packets_since_ns = 0;  // to the server, behind the node, from a second after the last NS on
