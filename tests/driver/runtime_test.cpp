@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "runtime/clock.hpp"
@@ -125,7 +126,9 @@ TEST_CASE("random: numbers differ, whatever the sizes asked for") {
   CHECK(a != b);
   random.fill(large);
   CHECK(large != Buffer(4000));
-  for (int i = 0; i < 1000; ++i) random.u32();
+  std::set<std::uint32_t> seen;
+  for (int i = 0; i < 1000; ++i) seen.insert(random.u32());
+  CHECK(seen.size() > 990);
 }
 
 TEST_CASE("log: the text of a line that is left out is never made") {

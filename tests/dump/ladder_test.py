@@ -69,6 +69,7 @@ class Ladder(unittest.TestCase):
                 self.assertTrue(apart, f"{text} and {other[4]}")
 
     def test_each_message_has_an_arrow(self):
+        self.assertLessEqual(set(EXPECTED), set(exchanges.SCENARIOS))
         for name, family, scene in scenes():
             if name not in EXPECTED:
                 continue

@@ -121,11 +121,15 @@ class Interfaces(unittest.TestCase):
 
     def test_count_ends_it(self):
         live = Live("-i", "lo", "-c", 1)
+        line = None
         for _ in range(200):
             live.send()
-            if live.line(0.2) is not None:
+            line = live.line(0.2)
+            if line is not None:
                 break
+        self.assertIsNotNone(line)
         self.assertEqual(live.process.wait(PATIENCE), 0)
+        self.assertIsNone(live.line(0.2), "one message only")
         live.end()
 
     def test_written_at_once_as_another_user(self):

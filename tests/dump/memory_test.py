@@ -31,6 +31,8 @@ def peak_mib(*arguments):
         command = ["sh", "-c", script, "sh", asrpdump.PROGRAM, *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, check=True, timeout=120, env=dict(os.environ, NOTES=notes.name))
         status, peak = done.stdout.split()
+        if int(peak) == 0:
+            raise RuntimeError("the program ended before its memory was looked at")
         return int(status), int(peak) / 1024, Path(notes.name).read_text(encoding="utf-8")
 
 

@@ -120,6 +120,7 @@ def sysctls(alone: Alone, expect: support.Expectations) -> None:
     other.space.sysctl({_ESTABLISHED: 6000})
     moved.start()
     moved.stop()
+    expect.that(other.value(_ESTABLISHED) == 77, "the daemon sets it in the other namespace too")
     other.remove_rules("node")
     expect.that(other.value(_ESTABLISHED) == 6000, f"a namespace gets its own value back: {other.value(_ESTABLISHED)}")
 
@@ -130,6 +131,7 @@ def sysctls(alone: Alone, expect: support.Expectations) -> None:
         file.write(text.replace("[node]\n", '[node]\non_stop = "remove"\n'))
     alone.space.sysctl({_ESTABLISHED: 4100, _UDP: 43})
     daemon.start()
+    expect.that(alone.value(_ESTABLISHED) == 77, "the daemon sets it again")
     alone.space.sysctl({_UDP: 44})
     daemon.stop()
     expect.that((alone.value(_ESTABLISHED), alone.value(_UDP)) == (4100, 44), "a stop with on_stop = \"remove\" does the same")

@@ -53,6 +53,7 @@ def run(options: Options, expect: support.Expectations) -> None:
         expect.that(sent >= 2 * _EACH, f"{sent} SYN/ACK were cookies")
         for holder in lab.cluster.holders.values():
             counters = lab.cluster.counters(holder)
+            expect.that(any(name.startswith("backups.released") for name in counters), "what is released is counted")
             released = {name: value for name, value in counters.items() if name.startswith("backups.released") and value}
             expect.that(not released, f"{holder.name}: {counters['backups.stored']} backups stored, none released {released}")
         expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
