@@ -68,6 +68,17 @@ class Errors(unittest.TestCase):
             octets[n] ^= 0xA5
         self.fails(asrpdump.run("-r", self.write(octets, "file.pcap.gz")), "file.pcap.gz", "packet ")
 
+    def test_gzip_whose_trailer_is_wrong(self):
+        for count in (1, 40, 200):
+            octets = gzip.compress(small_capture(count=count).octets())
+            for at, what in ((-8, "checksum"), (-1, "size")):
+                with self.subTest(packets=count, wrong=what):
+                    wrong = bytearray(octets)
+                    wrong[at] ^= 0x55
+                    for arguments in ([], ["--json"]):
+                        done = asrpdump.run("-r", self.write(wrong, "file.pcap.gz"), *arguments)
+                        self.fails(done, "file.pcap.gz", "compressed data", f"packet {count}", lines=count)
+
     def test_what_is_no_capture(self):
         for name, octets in (("empty", b""), ("short", b"\xd4\xc3\xb2\xa1\2"), ("text", b"GET / HTTP/1.0\r\n" * 20), ("gz", gzip.compress(b""))):
             with self.subTest(name):

@@ -131,9 +131,11 @@ long InputStream::read_plain(char* out, std::size_t room) {
   return static_cast<long>(size);
 }
 
-/// A gzip file is a row of members; what comes behind the last one and is none is left alone, as gzip does.
+/// A gzip file is a row of members; what comes behind the last one and is none is left alone, as gzip does. What was
+/// decompressed before an error comes first: a wrong checksum, for instance, is met together with the last octets.
 long InputStream::inflate_some(char* out, std::size_t room) {
   for (;;) {
+    if (!error_.empty()) return -1;
     if (input_begin_ == input_end_ && !refill()) {
       if (is_member_open_ && !stop_requested && error_.empty()) error_ = "the compressed data end in the middle";
       return error_.empty() ? 0 : -1;
@@ -156,7 +158,6 @@ long InputStream::inflate_some(char* out, std::size_t room) {
       is_member_open_ = false;
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
       error_ = "the compressed data are damaged";
-      return -1;
     }
     if (inflater_.avail_out != room) return static_cast<long>(room - inflater_.avail_out);
   }
