@@ -22,7 +22,7 @@ void HolderDriver::on_packets() {
       edges_.queue.stage_verdict(packet.id, io::Verdict::accept, {}, 0);
       continue;
     }
-    if (packet.mark != 0) marks_.emplace_back(packet.id, packet.mark);
+    marks_.add(packet.id, packet.mark);
     const bool outbound = packet.id.queue != options_.queue_base;
     engine_.on_packet(now, packet.id, outbound ? Direction::outbound : Direction::inbound, packet.octets);
   }
@@ -61,9 +61,7 @@ void HolderDriver::on_timer() {
 }
 
 void HolderDriver::stage_verdict(const Output& output, Octets replacement) {
-  std::uint32_t mark = 0;
-  for (const auto& [id, value] : marks_)
-    if (id == output.packet) mark = value;
+  std::uint32_t mark = marks_.of(output.packet);
   if (output.packet.queue == options_.queue_base) {
     mark |= options_.own_mark;  // looked at: the rule against bypassed packets lets it pass
   } else if (output.mark != 0) {

@@ -3,10 +3,9 @@
 #pragma once
 
 #include <functional>
-#include <utility>
-#include <vector>
 
 #include "asrp/engine/holder_engine.hpp"
+#include "frame/packet_marks.hpp"
 #include "io/local_sessions.hpp"
 #include "io/message_socket.hpp"
 #include "io/packet_queue.hpp"
@@ -63,7 +62,7 @@ class HolderDriver {
   DriverOptions options_;
   Clock clock_;
   Statistics statistics_;
-  std::vector<std::pair<engine::PacketId, std::uint32_t>> marks_;  // of this burst's packets that came with one
+  frame::PacketMarks marks_;
 };
 
 }  // namespace asrp::holder

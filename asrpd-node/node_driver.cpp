@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "asrpd-node/node_driver.hpp"
 
-#include <algorithm>
-
 #include "asrpd-node/flow_rules.hpp"
 
 namespace asrp::node {
@@ -34,7 +32,7 @@ void NodeDriver::on_packets() {
       edges_.queue.stage_verdict(packet.id, io::Verdict::drop, {}, 0);
       continue;
     }
-    if (packet.mark != 0) marks_.emplace_back(packet.id, packet.mark);
+    marks_.add(packet.id, packet.mark);
     const auto tap = static_cast<engine::Tap>(tap_number(packet.id));
     engine_.on_packet(now, packet.id, tap, packet.octets);
   }
@@ -130,13 +128,10 @@ void NodeDriver::finish(TimePoint now) {
   marks_.clear();
 }
 
-std::uint32_t NodeDriver::verdict_mark(const Output& output) const {
+std::uint32_t NodeDriver::verdict_mark(const Output& output) {
   const bool first = tap_number(output.packet) == static_cast<unsigned>(engine::Tap::first);
   const std::uint32_t added = output.mark | (first ? options_.admitted_mark : 0);
-  if (added == 0) return 0;
-  for (const auto& [id, mark] : marks_)
-    if (id == output.packet) return mark | added;
-  return added;
+  return added == 0 ? 0 : marks_.of(output.packet) | added;
 }
 
 }  // namespace asrp::node

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <functional>
-#include <optional>
-#include <vector>
+#include <span>
 
 #include "asrp/engine/node_engine.hpp"
+#include "frame/packet_marks.hpp"
 #include "io/conntrack.hpp"
 #include "io/message_socket.hpp"
 #include "io/packet_queue.hpp"
@@ -66,7 +66,7 @@ class NodeDriver {
  private:
   [[nodiscard]] unsigned tap_number(engine::PacketId id) const;
   /// The mark for a verdict: what the packet came with, and the engine's bit; 0 leaves it as it is.
-  [[nodiscard]] std::uint32_t verdict_mark(const engine::Output& output) const;
+  [[nodiscard]] std::uint32_t verdict_mark(const engine::Output& output);
 
   engine::NodeEngine& engine_;
   Edges edges_;
@@ -74,7 +74,7 @@ class NodeDriver {
   Clock clock_;
   Statistics statistics_;
   bool table_pressure_ = false;
-  std::vector<std::pair<engine::PacketId, std::uint32_t>> marks_;  // of this burst's packets that came with one
+  frame::PacketMarks marks_;
 };
 
 }  // namespace asrp::node
