@@ -411,12 +411,12 @@ local function end_of_packet(source, at, v4, v6)
   if ip4 then
     local total = source(ip4.offset + 2, 2):uint()
     if bit.band(source(ip4.offset + 6, 2):uint(), 0x3fff) ~= 0 then return nil end
-    return ip4.offset + total
+    return total == 0 and source:reported_len() or ip4.offset + total  -- 0: segmentation is left to the network card
   end
   if ip6 then
     local size = source(ip6.offset + 4, 2):uint()
-    if size == 0 or is_v6_fragment(source, ip6.offset, at) then return nil end
-    return ip6.offset + 40 + size
+    if is_v6_fragment(source, ip6.offset, at) then return nil end
+    return size == 0 and source:reported_len() or ip6.offset + 40 + size
   end
   return source:reported_len()  -- reassembled: the payload stands alone
 end

@@ -355,6 +355,30 @@ def capture(name, link_name, form, cases):
     return Capture(name, link, form, frames, expected)
 
 
+def without_length(packet):
+    """As captured on a host whose network card cuts what TCP hands down into segments: the IP header says length 0."""
+    at = 2 if packet[0] >> 4 == 4 else 4
+    return packet[:at] + b"\0\0" + packet[at + 2 :]
+
+
+def offloaded_cases():
+    """Segments whose IP headers have no length: of one packet's size, of many, of more than IP can say (BIG TCP)."""
+    ns = _ns()
+    for version, ends in ENDS.items():
+        facts = facts_of(ns, "inline-tcp", *ends, 40000, 443)
+        for size in (90, 20_000, 65_000, 180_000):
+            data = bytes(n % 251 for n in range(size))
+            part = tcp(*ends, 40000, 443, ns.encode() + data, ACK | PSH, tcp_mark() + TIMESTAMPS)
+            head = ip(*ends, TCP, b"")
+            yield Case(f"offloaded v{version} {size}", [without_length(head + part)], facts)
+        part = tcp(*ends, 40000, 443, b"GET / HTTP/1.0\r\n\r\n" * 400, ACK | PSH, TIMESTAMPS)
+        yield Case(f"none: offloaded v{version}", [without_length(head + part)], None, "none")
+    jumbo = (0, bytes([0, 0xC2, 4]) + struct.pack("!I", 8 + 32 + 4 + len(ns.encode()) + 100_000))  # as Linux writes it
+    part = tcp(*ENDS[6], 40000, 443, ns.encode() + bytes(100_000), ACK | PSH, tcp_mark() + TIMESTAMPS)
+    head = ip(*ENDS[6], TCP, b"", extensions=[jumbo])
+    yield Case("offloaded jumbogram", [without_length(head + part)], facts_of(ns, "inline-tcp", *ENDS[6], 40000, 443))
+
+
 def captures():
     """Everything on Ethernet; on each other link type every message in every carriage and IP version, in one of its three IP forms, and
     a fourth of the damaged ones; and every form of file."""
@@ -365,6 +389,8 @@ def captures():
         yield capture(link_name, link_name, forms[n % len(forms)], cases)
     for form in forms:
         yield capture("form-" + form, "ethernet", form, valid[::7] + damaged[::5])
+    yield capture("offloaded", "ethernet", "micro-le", list(offloaded_cases()))
+    yield capture("offloaded-vxlan", "vxlan-vlan", "nano-le", [c for c in offloaded_cases() if len(c.packets[0]) < 60_000])
     yield capture("outer-fragments", "ethernet", "nano-le", list(outer_fragment_cases(valid[::5])))
 
 

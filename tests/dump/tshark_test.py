@@ -30,6 +30,7 @@ class Dissector(agreement.Agreement):
         path.write_bytes(capture.octets())
         families = {number: 6 if ":" in facts["src"] else 4 for number, facts, _, _ in capture.expected}
         decimals = files.decimals(capture.form)
+        preferences = [*preferences, "ipv6.tso_support:TRUE"]  # of IPv4 it is the default
         found = {number: rest for number, *rest in dissector.messages(path, decimals, Families(families), preferences)}
         self.agrees(capture, found, comparable)
 

@@ -113,6 +113,7 @@ void check_sighting(const Packet& packet) {
 
 void check_packet(const Packet& packet, const Frame& frame) {
   FUZZ_CHECK(packet.captured <= packet.ip.size());
+  FUZZ_CHECK(packet.as_captured.size() == packet.captured);
   FUZZ_CHECK(packet.ip.size() <= 65535 + 40);
   FUZZ_CHECK(packet.number == frame.number);
   for (const std::uint8_t octet : packet.ip.subspan(packet.captured)) FUZZ_CHECK(octet == 0);

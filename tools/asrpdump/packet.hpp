@@ -77,6 +77,7 @@ struct Packet {
   Stamp stamp;
   Octets ip;                 // from the IP header on; as long as the IP header says. Octets behind `captured` are zero
   std::size_t captured = 0;  // octets of `ip` that the capture has
+  Octets as_captured;        // these; where the header says 0, `ip` has the length of the frame instead
   bool reassembled = false;
   std::optional<packet::PacketView> view;  // of `ip`; nothing if it isn't TCP, UDP or ICMP, or is damaged
   Sighting sighting;

@@ -429,6 +429,52 @@ TEST_CASE("IPv6 fragments, with headers in front of and behind the fragment head
   CHECK(packet->sighting.claim == Claim::message);
 }
 
+TEST_CASE("a header without a length: the frame has it") {
+  for (const char* const ends : {"203.0.113.7:40000 198.51.100.1:80", "[2001:db8::7]:40000 [2001:db8::1]:80"}) {
+    const std::string both = ends;
+    const auto space = both.find(' ');
+    for (const std::size_t size : {100u, 20'000u, 60'000u, 200'000u}) {
+      CAPTURE(both);
+      CAPTURE(size);
+      Buffer ip = with_message(tcp(both.substr(0, space), both.substr(space + 1)).push().data(100).build(), kNs.build());
+      const bool is_v4 = ip[0] >> 4 == 4;
+      store_u16(ip, is_v4 ? 2 : 4, 0);
+      ip.resize(ip.size() - 100 + size, 0x5a);
+      const std::size_t longest = 65535 + (is_v4 ? 0 : 40);
+      Bench bench;
+      const Packet* packet = bench.take(ip);
+      REQUIRE(packet != nullptr);
+      CHECK(packet->sighting.claim == Claim::message);
+      CHECK(packet->sighting.carriage == packet::Carriage::inline_tcp);
+      CHECK(packet->ip.size() == std::min(ip.size(), longest));
+      CHECK_FALSE(packet->cut());
+      CHECK(load_u16(packet->as_captured, is_v4 ? 2 : 4) == 0);  // -x shows what was there
+
+      packet = bench.take(Octets(ip).first(70), ip.size());
+      REQUIRE(packet != nullptr);
+      CHECK(packet->cut());
+      CHECK(packet->ip.size() == std::min(ip.size(), longest));
+      CHECK(packet->as_captured.size() == 70);
+      CHECK(bench.decoder().counts().damaged == 0);
+    }
+  }
+}
+
+TEST_CASE("a fragment without a length, and no next header, have none from the frame") {
+  Buffer piece = fragment(tcp_ns(), 0, 24);
+  store_u16(piece, 2, 0);
+  Bench bench;
+  CHECK(bench.take(piece) == nullptr);
+  CHECK(bench.decoder().counts().damaged == 1);
+  Buffer nothing = qs6();
+  nothing[6] = 59;
+  store_u16(nothing, 4, 0);
+  const Packet* const packet = bench.take(nothing);
+  REQUIRE(packet != nullptr);
+  CHECK(packet->ip.size() == 40);
+  CHECK_FALSE(packet->sighting.present());
+}
+
 TEST_CASE("tunnels are entered as deep as was asked for") {
   const auto in_ipip = [](const Buffer& inner) {
     Buffer outer = udp("10.1.0.1:1", "10.1.0.2:2").build();

@@ -46,8 +46,10 @@ const Packet* Decoder::decode(const Frame& frame) {
 
 const Packet* Decoder::decode_ip(Octets ip, const Frame& frame) {
   bool is_reassembled = false;
+  std::size_t on_wire =
+      std::max(frame.wire_size, frame.octets.size()) - static_cast<std::size_t>(ip.data() - frame.octets.data());
   for (unsigned depth = 0;;) {
-    const auto parts = ip_parts(ip);
+    const auto parts = ip_parts(ip, on_wire);
     if (!parts) {
       ++(parts.error() == IpError::cut ? counts_.cut : counts_.damaged);
       return nullptr;
@@ -60,11 +62,13 @@ const Packet* Decoder::decode_ip(Octets ip, const Frame& frame) {
         return nullptr;
       }
       is_reassembled = true;
+      on_wire = ip.size();
       continue;
     }
     if (depth < options_.tunnels) {
       const Octets inner = inner_packet(ip, *parts);
       if (!inner.empty()) {
+        on_wire = parts->total - static_cast<std::size_t>(inner.data() - ip.data());
         ip = inner;
         ++depth;
         continue;
@@ -91,9 +95,11 @@ bool Decoder::may_claim(Octets ip, const IpParts& parts) const {
 
 const Packet* Decoder::finish_packet(Octets ip, const IpParts& parts, const Frame& frame, bool is_reassembled) {
   const std::size_t captured = ip.size();
-  if (captured < parts.total) {
+  packet_.as_captured = ip;
+  if (captured < parts.total || parts.is_without_length) {
     padded_.assign(ip.begin(), ip.end());
     padded_.resize(parts.total, 0);
+    if (parts.is_without_length) fill_in_length(padded_);
     ip = padded_;
   }
   packet_.number = frame.number;

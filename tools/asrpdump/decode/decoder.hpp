@@ -55,7 +55,7 @@ class Decoder {
   DecoderOptions options_;
   DecoderCounts counts_;
   Reassembly reassembly_;
-  Buffer padded_;  // a cut packet, as long as its header says
+  Buffer padded_;  // a cut packet, as long as its header says; one whose header says 0, with its length
   Packet packet_;
 };
 

@@ -10,16 +10,20 @@ namespace {
 
 constexpr std::size_t kIpv4HeaderSize = 20;
 constexpr std::size_t kIpv6HeaderSize = 40;
+constexpr std::size_t kMaxLength = 65535;  // that a length field can say
 constexpr std::uint8_t kHopByHop = 0;
 constexpr std::uint8_t kRouting = 43;
 constexpr std::uint8_t kFragment = 44;
 constexpr std::uint8_t kAuthentication = 51;
+constexpr std::uint8_t kNoNextHeader = 59;
 constexpr std::uint8_t kDestination = 60;
 
-Result<IpParts, IpError> v4_parts(Octets octets) {
+Result<IpParts, IpError> v4_parts(Octets octets, std::size_t on_wire) {
   if (octets.size() < kIpv4HeaderSize) return Failure{IpError::cut};
   IpParts parts;
   parts.total = load_u16(octets, 2);
+  parts.is_without_length = parts.total == 0;
+  if (parts.is_without_length) parts.total = std::min(on_wire, kMaxLength);
   parts.transport = std::size_t{4} * (octets[0] & 0xf);
   if (parts.transport < kIpv4HeaderSize || parts.transport > parts.total) return Failure{IpError::damaged};
   parts.protocol_offset = 9;
@@ -29,6 +33,7 @@ Result<IpParts, IpError> v4_parts(Octets octets) {
   parts.more_fragments = (fragment & 0x2000) != 0;
   parts.fragment_offset = std::size_t{8} * (fragment & 0x1fff);
   parts.fragment_id = load_u16(octets, 4);
+  if (parts.is_fragment && parts.is_without_length) return Failure{IpError::damaged};
   return parts;
 }
 
@@ -52,15 +57,17 @@ void read_fragment_header(Octets header, IpParts& parts) {
   parts.fragment_next_field = parts.protocol_offset;
 }
 
-Result<IpParts, IpError> v6_parts(Octets octets) {
+/// The length of a jumbogram (RFC 2675) is the frame's too: no link adds padding to one.
+Result<IpParts, IpError> v6_parts(Octets octets, std::size_t on_wire) {
   if (octets.size() < kIpv6HeaderSize) return Failure{IpError::cut};
   IpParts parts;
   parts.family = Family::v6;
-  parts.total = kIpv6HeaderSize + load_u16(octets, 4);
   parts.protocol_offset = 6;
   parts.protocol = octets[6];
   parts.transport = kIpv6HeaderSize;
-  if (parts.total == kIpv6HeaderSize && parts.protocol == kHopByHop) return Failure{IpError::damaged};  // a jumbogram
+  parts.total = kIpv6HeaderSize + load_u16(octets, 4);
+  parts.is_without_length = parts.total == kIpv6HeaderSize && parts.protocol != kNoNextHeader && on_wire > parts.total;
+  if (parts.is_without_length) parts.total = std::min(on_wire, kIpv6HeaderSize + kMaxLength);
   octets = octets.first(std::min(octets.size(), parts.total));
   for (std::size_t headers = 0; headers < kMaxExtensionHeaders && is_extension(parts.protocol); ++headers) {
     if (parts.total - parts.transport < 8) return Failure{IpError::damaged};
@@ -72,6 +79,7 @@ Result<IpParts, IpError> v6_parts(Octets octets) {
     parts.protocol_offset = parts.transport;
     parts.protocol = header[0];
     parts.transport += size;
+    if (parts.is_fragment && parts.is_without_length) return Failure{IpError::damaged};
     if (parts.is_fragment) break;
     if (parts.transport > octets.size()) return Failure{IpError::cut};
   }
@@ -80,16 +88,21 @@ Result<IpParts, IpError> v6_parts(Octets octets) {
 
 }  // namespace
 
-Result<IpParts, IpError> ip_parts(Octets octets) {
+Result<IpParts, IpError> ip_parts(Octets octets, std::size_t on_wire) {
   if (octets.empty()) return Failure{IpError::cut};
   switch (octets[0] >> 4) {
     case 4:
-      return v4_parts(octets);
+      return v4_parts(octets, on_wire);
     case 6:
-      return v6_parts(octets);
+      return v6_parts(octets, on_wire);
     default:
       return Failure{IpError::damaged};
   }
+}
+
+void fill_in_length(Buffer& packet) {
+  const bool is_v4 = packet[0] >> 4 == 4;
+  store_u16(packet, is_v4 ? 2 : 4, static_cast<std::uint16_t>(packet.size() - (is_v4 ? 0 : kIpv6HeaderSize)));
 }
 
 }  // namespace asrp::dump

@@ -20,6 +20,7 @@ enum class IpError : std::uint8_t {
 struct IpParts {
   Family family = Family::v4;
   std::size_t total = 0;            // octets, as the header says
+  bool is_without_length = false;   // the header says 0: segmentation is left to the network card; `total` is the frame's
   std::uint8_t protocol = 0;        // of what follows the headers; of an extension header that isn't looked into
   std::size_t protocol_offset = 0;  // where that number is
   std::size_t transport = 0;        // offset of what follows the headers
@@ -32,8 +33,12 @@ struct IpParts {
   std::size_t fragment_next_field = 0;  // IPv6: offset of the number that announces the fragment header
 };
 
-/// Walks the headers. `octets` begins at the IP header and may be longer or shorter than the packet. Of a fragment only the
-/// headers up to the fragment header are walked.
-Result<IpParts, IpError> ip_parts(Octets octets);
+/// Walks the headers. `octets` begins at the IP header and may be longer or shorter than the packet; `on_wire` octets were on
+/// the wire from there on. Of a fragment only the headers up to the fragment header are walked. Of a packet without a length
+/// that is longer than an IP header can say, `total` is what can be said.
+Result<IpParts, IpError> ip_parts(Octets octets, std::size_t on_wire);
+
+/// Writes the length that an IP header lacks: `packet` is as long as IpParts::total says.
+void fill_in_length(Buffer& packet);
 
 }  // namespace asrp::dump

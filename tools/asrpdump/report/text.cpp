@@ -177,7 +177,7 @@ void TextReport::on_packet(const Packet& packet) {
   message(packet.sighting);
   out.push_back('\n');
   if (options_.tree) append_tree(out, packet);
-  if (options_.hex == HexStyle::packet) append_hex_dump(out, packet.ip.first(packet.captured), options_.ascii);
+  if (options_.hex == HexStyle::packet) append_hex_dump(out, packet.as_captured, options_.ascii);
   if (options_.hex == HexStyle::frame) append_hex_dump(out, packet.frame, options_.ascii);
   out_.end_of_item();
 }
