@@ -11,8 +11,9 @@ from pathlib import Path
 import asrpdump
 import files
 import generate
+from asrp import Message, Tuple
 from links import ethernet
-from packets import SYN, UDP, TCP, fragments_v4, fragments_v6, ip, tcp, tcp_mark
+from packets import ASRP_PORT, SYN, TCP, UDP, fragments_v4, fragments_v6, ip, tcp, tcp_mark, udp
 
 HEAD = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
 SECOND = 1_790_000_000
@@ -73,6 +74,46 @@ class Memory(unittest.TestCase):
         status, many, notes = peak_mib("-r", self.path, "--sessions")
         self.assertEqual(status, 0, notes)
         self.assertLess(many, 128)
+
+    def write_rounds(self, packet, sessions, rounds, cookie_at, address_at):
+        """Each round has a packet of each session, with the round's cookie; `address_at` are places of the client's address."""
+        one = bytearray(record(ethernet(packet), 0))
+        head = len(one) - len(packet)  # of the record and the link layer
+        block = bytearray(bytes(one) * sessions)
+        for at in address_at:
+            for n in range(1, 4):
+                block[head + at + n :: len(one)] = bytes(i >> 8 * (3 - n) & 255 for i in range(sessions))
+        with open(self.path, "wb") as file:
+            file.write(HEAD)
+            for number in range(rounds):
+                for n in range(4):
+                    block[n :: len(one)] = bytes([(SECOND + number) >> 8 * n & 255]) * sessions
+                    block[head + cookie_at + n :: len(one)] = bytes([number + 1 >> 8 * (3 - n) & 255]) * sessions
+                file.write(block)
+
+    def test_sessions_that_are_long(self):
+        """What --max-sessions and the manual promise: by default less than 256 MiB, whatever the sessions hold."""
+        src, dst = "10.9.0.1", "10.0.0.1"
+        tuples = [Tuple("11.0.0.0", 40000, "203.0.113.10", 443), Tuple("11.0.0.0", 40000, dst, 443)]
+
+        def standalone(message):
+            return ip(src, dst, UDP, udp(src, dst, 33000, ASRP_PORT, message.encode(), checksum=False), ident=0)
+
+        body = 20 + 8 + 12  # the tuples
+        query = standalone(Message("QS", "ST4", [], TCP, 1, tuples[0], None, b""))
+        self.write_rounds(query, 30_000, 66, 20 + 8 + 8, [body])
+        self.stays_small("--check")
+        ns = standalone(Message("NS", "ST44", ["F-NA"], TCP, 1, *tuples, b"", src))
+        self.write_rounds(ns, 6_000, 300, 20 + 8 + 8, [body, body + 12])
+        self.stays_small("--ladder")
+        self.stays_small("--sessions", "--stats", "--check", "--ladder")
+
+    def stays_small(self, *reports):
+        status, peak, notes = peak_mib("-r", self.path, *reports)
+        with self.subTest(reports=reports, peak=peak):
+            self.assertIn(status, (0, 3), notes)
+            self.assertIn("sessions had to be forgotten", notes)  # else the capture is too small for this test
+            self.assertLess(peak, 256)
 
     def test_printing_alone(self):
         frames = generate.capture("all", "ethernet", "micro-le", list(generate.valid_cases(8))).frames

@@ -212,7 +212,7 @@ constexpr OptionRow kReportRows[] = {
        o.session = Endpoint::parse(v);
        return o.session ? std::string() : "'" + std::string(v) + "' is no address with a port";
      }},
-    {0, "--max-sessions", "N", "sessions remembered at a time; default 65536",
+    {0, "--max-sessions", "N", "sessions remembered at a time; default 65536, in at most 256 MiB",
      [](Options& o, Value v) { return number(v, o.max_sessions, 1, 100'000'000); }},
 };
 

@@ -180,6 +180,48 @@ TEST_CASE("sessions leave when they are idle, sooner when they ended, and when t
   CHECK(log.follower.live() == 0);
 }
 
+TEST_CASE("sessions that hold much leave sooner: what all of them occupy is bounded") {
+  constexpr std::size_t kMost = 200'000;
+  Log log({.max_octets = kMost});
+  Tape tape(log);
+  std::size_t most = 0;
+  for (int client = 1; client <= 40; ++client) {
+    const Tuple tuple = tcp_tuple("203.0.113.7:" + std::to_string(client), "198.51.100.1:80");
+    for (std::uint32_t cookie = 1; cookie <= 70; ++cookie) {
+      tape.add(standalone("10.9.0.1:1000", "10.0.0.1:51200", qs(tuple).cookie(cookie)));
+      most = std::max(most, log.follower.octets());
+    }
+  }
+  CHECK(most < kMost + 20'000);  // the session at hand is only weighed when it has grown
+  CHECK(most > kMost / 2);
+  CHECK(log.follower.live() < 20);
+  CHECK(log.follower.live() + log.follower.forgotten() == 40);
+}
+
+TEST_CASE("queries that are alike don't make their answers expensive") {
+  Log log;
+  Tape tape(log);
+  constexpr std::uint64_t kAnswers = 500;
+  const auto tuple = [](std::uint64_t n) { return tcp_tuple("203.0.113.7:" + std::to_string(n + 1), "198.51.100.1:80"); };
+  const auto port = [](std::uint64_t n) { return std::to_string(n + 1024); };
+  for (std::uint64_t n = 0; n < dump::Queries::kKept; ++n) {
+    tape.add(standalone("10.9.0.1:" + port(n), "10.0.0.1:51200", qs(tuple(n % 500)).cookie(0), 0));
+  }
+  for (std::uint64_t n = 0; n < kAnswers; ++n) {
+    tape.add(standalone("10.0.0.9:60000", "10.9.0.7:51200", rx(tuple(n)).cookie(0), 0));
+  }
+  CHECK(log.follower.queries().looked_at() <= 3 * kAnswers * dump::Queries::kMostAlike);
+  const std::uint64_t before = log.follower.queries().looked_at();
+  for (std::uint64_t n = 0; n < kAnswers; ++n) {  // one port, one cookie
+    tape.add(standalone("10.9.0.1:1000", "10.0.0.1:51200", qs(tuple(n)).cookie(5), 0));
+  }
+  for (std::uint64_t n = 0; n < kAnswers; ++n) {
+    tape.add(standalone("10.0.0.1:1000", "10.9.0.1:51200", rx(tuple(9000 + n)).cookie(5), 0));
+  }
+  CHECK(log.follower.queries().looked_at() - before <= 3 * kAnswers * dump::Queries::kMostAlike);
+  CHECK(log.follower.queries().looked_at() > before);
+}
+
 TEST_CASE("an answer is found by header or by cookie where the other is wrong") {
   struct Fits : dump::Report, dump::FollowListener {
     dump::Follower follower{{}, *this};

@@ -100,10 +100,7 @@ void CheckReport::finish() {
     notes_("asrpdump: " + std::to_string(told_[i] - options_.most_per_rule) + " more findings of rule " +
            std::string(kRules[i]->id) + "\n");
   }
-  if (follower_.forgotten() != 0) {
-    notes_("asrpdump: " + std::to_string(follower_.forgotten()) +
-           " sessions had to be forgotten before they ended; --max-sessions sets how many are followed at the same time\n");
-  }
+  follower_.tell_forgotten(notes_);
   if (options_.json) return;
   const auto count = [](std::uint64_t n, std::string_view what) { return std::to_string(n) + " " + std::string(what); };
   out_(count(certain_, "certain and ") + count(possible_, "possible findings in ") + count(packets_, "packets, ") +

@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -39,6 +40,17 @@ LadderOptions ladder_options(const Options& options, const FollowOptions& follow
   return ladder;
 }
 
+/// Each report on sessions has a follower of its own, with its share of the memory.
+FollowOptions follow_options(const Options& options) {
+  constexpr std::size_t kPerSession = 2560;                // octets; most have less, some much more
+  constexpr std::size_t kAtLeast = std::size_t{16} << 20;  // few sessions may be long
+  const int reports = int{options.sessions} + int{options.stats} + int{options.check} + int{options.ladder};
+  FollowOptions follow;
+  follow.max_sessions = options.max_sessions;
+  follow.max_octets = std::max(options.max_sessions * kPerSession, kAtLeast) / static_cast<std::size_t>(std::max(reports, 1));
+  return follow;
+}
+
 }  // namespace
 
 std::vector<std::unique_ptr<Report>> choose_reports(const Options& options, Out& out) {
@@ -51,8 +63,7 @@ std::vector<std::unique_ptr<Report>> choose_reports(const Options& options, Out&
     out.flush();
     std::fwrite(text.data(), 1, text.size(), stderr);
   };
-  FollowOptions follow;
-  follow.max_sessions = options.max_sessions;
+  const FollowOptions follow = follow_options(options);
   if (options.wants_text()) reports.push_back(std::make_unique<TextReport>(out, options.text));
   if (options.json && !options.has_report()) reports.push_back(std::make_unique<JsonReport>(out));
   if (options.sessions)

@@ -3,8 +3,28 @@
 #include "report/follow.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace asrp::dump {
+namespace {
+
+constexpr std::size_t kPiece = 16;  // what an allocation costs beyond its size
+constexpr std::size_t kNames =
+    2 * (sizeof(Tuple) + 3 * sizeof(void*) + kPiece + 2 * sizeof(void*));  // two nodes of by_tuple_, and their buckets
+
+template <typename T>
+std::size_t octets_of(const std::vector<T>& list) {
+  return list.capacity() == 0 ? 0 : list.capacity() * sizeof(T) + kPiece;
+}
+
+std::size_t octets_of(const Session& session) {
+  std::size_t octets = kNames + octets_of(session.asked) + octets_of(session.restored);
+  if (session.waiting) octets += sizeof(*session.waiting) + kPiece;
+  if (session.attachment) octets += session.attachment->octets() + kPiece;
+  return octets;
+}
+
+}  // namespace
 
 Follower::Follower(const FollowOptions& options, FollowListener& listener) : options_(options), listener_(listener) {
   options_.max_sessions = std::clamp<std::size_t>(options_.max_sessions, 1, 0x7fffffff);
@@ -42,10 +62,7 @@ Session* Follower::find(const Tuple& tuple) {
 }
 
 Session& Follower::create(const TuplePair& tuples, bool paired, const Heard& heard) {
-  if (live_ >= options_.max_sessions) {
-    if (ended_.oldest == kNone) ++forgotten_;
-    leave(ended_.oldest != kNone ? ended_.oldest : open_.oldest);
-  }
+  if (live_ >= options_.max_sessions) forget_one();
   Slot slot = static_cast<Slot>(slots_.size());
   if (free_.empty()) {
     slots_.emplace_back();
@@ -120,9 +137,27 @@ void Follower::leave(Slot slot) {
   unlink(slot);
   unname(slot, session.tuples.client_side);
   if (session.paired) unname(slot, session.tuples.server_side);
+  held_ -= session.octets;
   slots_[slot].reset();
   free_.push_back(slot);
   --live_;
+}
+
+void Follower::forget_one() {
+  if (ended_.oldest == kNone) ++forgotten_;
+  leave(ended_.oldest != kNone ? ended_.oldest : open_.oldest);
+}
+
+void Follower::tell_forgotten(const Sink& notes) const {
+  if (forgotten_ == 0) return;
+  notes("asrpdump: " + std::to_string(forgotten_) +
+        " sessions had to be forgotten before they ended; --max-sessions sets how much is remembered at the same time\n");
+}
+
+void Follower::weigh(Session& session) {
+  const std::size_t octets = octets_of(session);
+  held_ += octets - session.octets;
+  session.octets = octets;
 }
 
 void Follower::expire() {
@@ -131,6 +166,7 @@ void Follower::expire() {
   };
   while (too_old(open_, options_.idle)) leave(open_.oldest);
   while (too_old(ended_, options_.ended)) leave(ended_.oldest);
+  while (octets() > options_.max_octets && live_ > 1) forget_one();
 }
 
 }  // namespace asrp::dump

@@ -12,15 +12,18 @@
 
 #include "packet.hpp"
 #include "report/follow_places.hpp"
+#include "report/follow_queries.hpp"
 #include "report/follow_seen.hpp"
 #include "report/follow_session.hpp"
+#include "report/sink.hpp"
 
 namespace asrp::dump {
 
 struct FollowOptions {
-  std::size_t max_sessions = 65536;  // remembered at the same time; 1 to 3 KiB each
-  std::chrono::seconds idle{900};    // without a packet: the session leaves
-  std::chrono::seconds ended{75};    // the same for one whose end was seen
+  std::size_t max_sessions = 65536;                 // remembered at the same time
+  std::size_t max_octets = std::size_t{160} << 20;  // that they occupy, with what the listener attaches to them
+  std::chrono::seconds idle{900};                   // without a packet: the session leaves
+  std::chrono::seconds ended{75};                   // the same for one whose end was seen
 };
 
 /// Which side of the node a packet was seen on.
@@ -94,9 +97,14 @@ class Follower {
   /// All sessions leave, oldest first.
   void finish();
 
-  /// Sessions that had to leave before they were idle, because there were max_sessions.
+  /// Sessions that had to leave before they were idle, because there were max_sessions, or max_octets.
   [[nodiscard]] std::uint64_t forgotten() const { return forgotten_; }
+  /// A line about them, if there are any.
+  void tell_forgotten(const Sink& notes) const;
   [[nodiscard]] std::size_t live() const { return live_; }
+  /// That the sessions occupy.
+  [[nodiscard]] std::size_t octets() const { return slots_.size() * sizeof(slots_[0]) + held_; }
+  [[nodiscard]] const Queries& queries() const { return queries_; }
   /// Where nodes are; what a report learns more of it, it may add.
   [[nodiscard]] NodePlaces& places() { return places_; }
   /// Time of the latest packet.
@@ -121,7 +129,9 @@ class Follower {
   void pair_up(Session& session, const TuplePair& tuples);
   void touch(Session& session, const Moment& at);
   void leave(Slot slot);
+  void forget_one();
   void expire();
+  void weigh(Session& session);
   void link(Slot slot);
   void unlink(Slot slot);
   List& list_of(const Session& session) { return session.ended ? ended_ : open_; }
@@ -143,17 +153,8 @@ class Follower {
   void query(Heard& heard);
   void answer(Heard& heard);
   Asked* asked_by(const Heard& heard, Session*& session, Fit& fit);
+  Asked* asked_of(const Queries::Query& query);
   void restore(Heard& heard);
-
-  /// A query in the order of the capture, to find the one that an answer belongs to.
-  struct Query {
-    Cookie cookie;
-    Slot slot = kNone;  // kNone: a probe
-    std::uint64_t id = 0;
-    Tuple header;
-  };
-  static constexpr std::size_t kQueries = 8192;
-  Asked* asked_of(const Query& query);
 
   FollowOptions options_;
   FollowListener& listener_;
@@ -163,6 +164,7 @@ class Follower {
   List open_;
   List ended_;
   std::size_t live_ = 0;
+  std::size_t held_ = 0;  // octets outside of slots_
   std::uint64_t next_id_ = 1;
   std::uint64_t forgotten_ = 0;
   std::int64_t now_ = 0;
@@ -171,7 +173,8 @@ class Follower {
   Recent recent_;
   NodePlaces places_;
   std::deque<Asked> probes_;
-  std::deque<Query> queries_;
+  std::uint64_t probes_gone_ = 0;
+  Queries queries_;
   std::vector<Seen> early_;
 };
 

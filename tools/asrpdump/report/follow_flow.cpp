@@ -125,6 +125,7 @@ void Follower::hear(Heard& heard) {
   }
   if (heard.packet != nullptr) touch(session, seen.at);
   listener_.on_heard(heard);
+  weigh(session);
 }
 
 void Follower::catch_up(Session& session) {

@@ -9,8 +9,9 @@ namespace {
 
 using wire::MsgType;
 
-constexpr std::int64_t kOpen = 1'000'000'000;  // nanoseconds that a query waits for its answer
-constexpr std::size_t kMaxProbes = 1024;       // of the latest, to find what their RX answer
+constexpr std::int64_t kOpen = 1'000'000'000;   // nanoseconds that a query waits for its answer
+constexpr std::int64_t kLate = 60'000'000'000;  // the same if the answer's cookie says that it is the query's
+constexpr std::size_t kMaxProbes = 1024;        // of the latest, to find what their RX answer
 
 bool is_zero(const Tuple& tuple) {
   return tuple.src.address.is_unspecified() && tuple.dst.address.is_unspecified() && tuple.src.port == 0 && tuple.dst.port == 0;
@@ -163,6 +164,7 @@ void Follower::query(Heard& heard) {
     if (probes_.size() == kMaxProbes) {
       listener_.on_probe_gone(probes_.front());
       probes_.pop_front();
+      ++probes_gone_;
     }
     heard.asked = &probes_.emplace_back(fresh);
   } else {
@@ -176,65 +178,52 @@ void Follower::query(Heard& heard) {
     }
     heard.asked = &list.emplace_back(fresh);
   }
-  if (queries_.size() == kQueries) queries_.pop_front();
-  queries_.push_back({message.cookie, heard.probe ? kNone : heard.session->slot, heard.probe ? 0 : heard.session->id, header});
+  const std::uint64_t place =
+      heard.probe ? probes_gone_ + probes_.size() : heard.session->asked_before + heard.session->asked.size();
+  queries_.add(
+      {message.cookie, header, heard.probe ? kNone : heard.session->slot, heard.probe ? 0 : heard.session->id, place - 1});
 }
 
-Asked* Follower::asked_of(const Query& query) {
-  const auto is_it = [&](const Asked& asked) {
-    return asked.cookie == query.cookie && asked.node == query.header.src && asked.holder == query.header.dst;
+Asked* Follower::asked_of(const Queries::Query& query) {
+  const auto at = [&](auto& list, std::uint64_t gone) {
+    return query.place >= gone && query.place - gone < list.size() ? &list[query.place - gone] : nullptr;
   };
-  if (query.slot == kNone) {
-    for (std::size_t i = probes_.size(); i-- > 0;) {
-      if (is_it(probes_[i])) return &probes_[i];
-    }
-    return nullptr;
-  }
-  std::optional<Session>& session = slots_[query.slot];
-  if (!session || session->id != query.id) return nullptr;
-  for (Asked& asked : session->asked) {
-    if (is_it(asked)) return &asked;
-  }
-  return nullptr;
+  if (query.session == kNone) return at(probes_, probes_gone_);
+  std::optional<Session>& session = slots_[query.session];
+  return session && session->id == query.id ? at(session->asked, session->asked_before) : nullptr;
 }
 
-// Of queries with the answer's cookie or header no more are looked at, the latest first: whoever sends thousands that are alike
-// must not make each answer expensive.
-constexpr std::size_t kMostAlike = 64;
-
-// The query that fits best, the latest of these. Random ports and cookies make each of both nearly sure.
+// The query that fits best: that has both the header and the cookie of the answer, or one of them. Of several it is the latest.
 Asked* Follower::asked_by(const Heard& heard, Session*& session, Fit& fit) {
+  const wire::Message& message = *heard.message;
+  const Tuple& have = heard.seen.tuple;
+  const Tuple asked_as = answer_header(have);  // the query's header, if the answer's is right
   Asked* best = nullptr;
-  const Tuple asked_as = answer_header(heard.seen.tuple);  // the query's header, if the answer's is right
-  std::size_t looked_at = 0;
-  for (std::size_t i = queries_.size(); i-- > 0 && fit != Fit::whole && looked_at < kMostAlike;) {
-    const Query& query = queries_[i];
-    const bool header = query.header == asked_as;
-    const bool cookie = query.cookie == heard.message->cookie;
-    if (!header && (!cookie || query.cookie.value == 0)) continue;
-    ++looked_at;
-    Asked* asked = asked_of(query);
-    if (asked == nullptr) continue;
-    // From another server than was asked: the answer to another query of the same recovery, one that the capture missed.
-    const Tuple want = answer_header(query.header);
-    const Tuple& have = heard.seen.tuple;
-    const bool of_other = have.src.address != want.src.address && have.src.port == want.src.port && have.dst == want.dst;
-    const bool of_it = !of_other && (names(*heard.message, asked->tuple) || want.dst.address == have.dst.address);
-    // A cookie of zero says that its sender uses none; a port alone can be another query's, too.
-    const bool open = !asked->answer && heard.seen.at.time - asked->last.time < kOpen && names(*heard.message, asked->tuple);
-    Fit here = Fit::none;
-    if (header && cookie) {
-      here = Fit::whole;
-    } else if (header && open) {
-      here = Fit::header;
-    } else if (cookie && of_it && query.cookie.value != 0) {
-      here = Fit::cookie;
+  const auto look = [&](const Queries::Found& found, Fit as, std::int64_t limit, auto fits) {
+    for (const Queries::Query* query : found) {
+      if (query == nullptr || fit != Fit::none) return;
+      Asked* const asked = asked_of(*query);
+      if (asked == nullptr || heard.seen.at.time - asked->last.time > limit || !fits(*query, *asked)) continue;
+      fit = as;
+      best = asked;
+      session = query->session == kNone ? nullptr : &*slots_[query->session];
     }
-    if (here <= fit) continue;
-    fit = here;
-    best = asked;
-    session = query.slot == kNone ? nullptr : &*slots_[query.slot];
-  }
+  };
+  const auto any = [](const Queries::Query&, const Asked&) { return true; };
+  const auto named = [&](const Queries::Query&, const Asked& asked) { return names(message, asked.tuple); };
+  const auto open = [&](const Queries::Query&, const Asked& asked) { return !asked.answer && names(message, asked.tuple); };
+  // From another server than was asked: the answer to another query of the same recovery, one that the capture missed.
+  const auto of_it = [&](const Queries::Query& query, const Asked& asked) {
+    const Tuple want = answer_header(query.header);
+    const bool of_other = have.src.address != want.src.address && have.src.port == want.src.port && have.dst == want.dst;
+    return !of_other && (names(message, asked.tuple) || want.dst.address == have.dst.address);
+  };
+  const Queries::Found both = queries_.with(asked_as, message.cookie);
+  look(both, Fit::whole, kLate, named);
+  look(both, Fit::whole, kLate, any);
+  // A cookie of zero says that its sender uses none; a port alone can be another query's, too.
+  if (message.cookie.value != 0) look(queries_.with(message.cookie), Fit::cookie, kLate, of_it);
+  look(queries_.with(asked_as), Fit::header, kOpen, open);
   return best;
 }
 

@@ -46,16 +46,13 @@ std::uint64_t digest_of(Octets octets) {
   return digest == 0 ? 1 : digest;
 }
 
-std::uint64_t flow_hash(const Tuple& tuple) {
-  const Tuple flow = normalised(tuple);
-  std::uint64_t hash = static_cast<std::uint64_t>(flow.protocol);
-  for (const Endpoint* end : {&flow.src, &flow.dst}) {
-    const Octets octets = end->address.octets();
-    hash = mix(hash, end->port);
-    for (std::size_t i = 0; i < octets.size(); i += 4) hash = mix(hash, load_u32(octets, i));
-  }
-  return hash ^ (hash >> 29);
+std::uint64_t digest_of(const Tuple& tuple) {
+  static const std::uint64_t seed = digest_of(Octets{});
+  const std::uint64_t digest = table_hash(tuple, seed);
+  return digest == 0 ? 1 : digest;
 }
+
+std::uint64_t flow_hash(const Tuple& tuple) { return digest_of(normalised(tuple)); }
 
 Seen look_at(const Packet& packet) {
   const packet::PacketView& view = *packet.view;

@@ -42,6 +42,7 @@ Seen look_at(const Packet& packet);
 
 /// Digest of octets for comparisons inside one run; never 0.
 std::uint64_t digest_of(Octets octets);
+std::uint64_t digest_of(const Tuple& tuple);
 
 /// Remembers the latest packets, to know one that a capture of several links, or several merged captures, show again: it has
 /// the same octets and, if it has an IPv4 identification, the same one; without one a lower TTL, or it follows within a
@@ -77,7 +78,7 @@ class Recent {
   std::size_t next_ = 0;
 };
 
-/// Hash of a tuple, the same for both of its directions. Not against an adversary: it only makes a search short.
+/// Digest of a tuple, the same for both of its directions.
 std::uint64_t flow_hash(const Tuple& tuple);
 
 }  // namespace asrp::dump

@@ -44,6 +44,9 @@ struct Attachment {
   Attachment(const Attachment&) = delete;
   Attachment& operator=(const Attachment&) = delete;
   virtual ~Attachment() = default;
+
+  /// That it occupies, with all that hangs on it.
+  [[nodiscard]] virtual std::size_t octets() const = 0;
 };
 
 /// A packet seen on one side of the node; `waits` until it is seen on the other one.
@@ -95,7 +98,9 @@ struct Session {
   std::uint8_t fins = 0;                            // bit 0: of the client, bit 1: of the server
   std::unique_ptr<Attachment> attachment;
 
-  // The follower's own: its place, the neighbours in the list by age, and whose server-side tuple it took over.
+  // The follower's own: what it occupies outside of its place, its place, the neighbours in the list by age, and whose
+  // server-side tuple it took over.
+  std::size_t octets = 0;  // as they were last weighed
   std::uint32_t slot = 0;
   std::uint32_t newer = 0;
   std::uint32_t older = 0;

@@ -84,10 +84,7 @@ void LadderReport::finish() {
     notes_("asrpdump: " + std::to_string(chosen_.size()) + " of " + std::to_string(sessions_) +
            " sessions drawn; --ladder-limit sets how many\n");
   }
-  if (follower_.forgotten() != 0) {
-    notes_("asrpdump: " + std::to_string(follower_.forgotten()) +
-           " sessions had to be forgotten before they ended; --max-sessions sets how many are followed at the same time\n");
-  }
+  follower_.tell_forgotten(notes_);
 }
 
 void LadderReport::write(const std::string& text) {

@@ -58,6 +58,7 @@ struct Ladder : Attachment {
   std::vector<LadderLane> lanes;
   std::vector<LadderRow> rows;
 
+  [[nodiscard]] std::size_t octets() const override { return sizeof(*this) + events.capacity() * sizeof(LadderEvent); }
   /// Lanes and rows from the events, when the session is complete.
   void arrange(const Session& session, NodePlaces& places);
 };

@@ -73,10 +73,7 @@ void SessionsReport::on_packet(const Packet& packet) {
 
 void SessionsReport::finish() {
   follower_.finish();
-  if (follower_.forgotten() != 0) {
-    notes_("asrpdump: " + std::to_string(follower_.forgotten()) +
-           " sessions had to be forgotten before they ended; --max-sessions sets how many are followed at the same time\n");
-  }
+  follower_.tell_forgotten(notes_);
 }
 
 void SessionsReport::on_gone(Session& session) {

@@ -111,10 +111,7 @@ void StatsReport::finish() {
   } else {
     text();
   }
-  if (follower_.forgotten() != 0) {
-    notes_("asrpdump: " + std::to_string(follower_.forgotten()) +
-           " sessions had to be forgotten before they ended; --max-sessions sets how many are followed at the same time\n");
-  }
+  follower_.tell_forgotten(notes_);
 }
 
 void StatsReport::text() {

@@ -122,6 +122,10 @@ struct History : Attachment {
   std::array<std::int64_t, 4> flow_seen{};  // when a packet of each side and direction was last seen
   std::optional<Moment> rs;                 // the last RS, and whose it was
   IpAddress rs_holder;
+
+  [[nodiscard]] std::size_t octets() const override {
+    return sizeof(*this) + ns.capacity() * sizeof(SentNs) + hellos.capacity() * sizeof(Cookie);
+  }
 };
 
 /// What the rules remember of the capture, within bounds.
