@@ -19,6 +19,7 @@ class Cut:
     name: str
     frame: bytes
     facts: dict
+    begin: int  # where in the frame the message begins
     shown: int  # captured octets from which on it is known that a message is claimed
     proven: int  # and from which on it is known that it is valid
 
@@ -40,17 +41,17 @@ def samples():
             begin = at + len(options)
             facts = generate.facts_of(ns, name, *ends, 40000, 443)
             shown = at + options.index(tcp_mark()) + 4
-            yield Cut(name, links.ethernet(ip(*ends, TCP, part)), facts, shown, begin + size)
+            yield Cut(name, links.ethernet(ip(*ends, TCP, part)), facts, begin, shown, begin + size)
         for name, data in (("inline-udp", b"ping!"), ("inline-udp", b"ping"), ("separate-udp", b"")):
             options = generate.MDS + udp_mark(ns.encode()) + b"\0"
             part = udp(*ends, 40000, 53, data, surplus(data, options))
             facts = generate.facts_of(ns, name, *ends, 40000, 53)
             shown = head + 8 + len(data) + len(data) % 2 + 2 + len(generate.MDS) + 4
-            yield Cut(name, links.ethernet(ip(*ends, UDP, part)), facts, shown, head + len(part))
+            yield Cut(name, links.ethernet(ip(*ends, UDP, part)), facts, shown, shown, head + len(part))
         for m in (ns, qs, rs):
             part = udp(*ends, 40000, generate.ASRP_PORT, m.encode())
             facts = generate.facts_of(m, "standalone", *ends, 40000, generate.ASRP_PORT)
-            yield Cut("standalone " + m.type, links.ethernet(ip(*ends, UDP, part)), facts, head + 8, head + len(part))
+            yield Cut("standalone " + m.type, links.ethernet(ip(*ends, UDP, part)), facts, head + 8, head + 8, head + len(part))
 
 
 def capture():
@@ -61,6 +62,18 @@ def capture():
             frames.append(files.Frame(generate.FIRST_TIME + len(frames), sample.frame[:length], len(sample.frame)))
             samples_of[len(frames)] = (sample, min(length, len(sample.frame)))
     return generate.Capture("cuts", 1, "nano-le", frames, []), samples_of
+
+
+CARRIER = {"src", "dst", "sport", "dport"}
+HEADER = {"type": 2, "sttype": 3, "flags": 4, "length": 6, "protocol": 8, "cookie": 12}  # octets of the message up to and with each
+TUPLES = {"st1": 24, "st2": 36}  # all samples are of ST4 and ST44
+
+
+def known_keys(sample, length, field_by_field=False):
+    """What of `sample.facts` must be shown of a message that is cut, besides its carriage: the header comes field by field or as one."""
+    have = length - sample.begin
+    keys = {key for key, size in HEADER.items() if have >= (size if field_by_field else max(HEADER.values()))}
+    return CARRIER | keys | {key for key, size in TUPLES.items() if key in sample.facts and have >= size}
 
 
 def expected(sample, length):
