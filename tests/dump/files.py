@@ -50,6 +50,11 @@ def enhanced(order, frame, nano=False, number=0):
     return _block(order, 6, head + frame.octets)
 
 
+def simple(order, frame):
+    """A packet block without a time or a captured length: that is the interface's snapshot length, if the packet was longer."""
+    return _block(order, 3, struct.pack(order + "I", frame.wire_size) + frame.octets)
+
+
 def pcapng(frames, link, order="<", nano=False, snaplen=262144):
     parts = [section(order), interface(order, link, nano, snaplen)]
     for n, f in enumerate(frames):

@@ -11,14 +11,17 @@ constexpr int kNanosecond = PCAP_TSTAMP_PRECISION_NANO;
 /// libpcap's message without what the caller says anyway.
 std::string last_error(pcap_t* pcap) { return pcap_geterr(pcap); }
 
+std::string name_of_link(int type) {
+  const char* const name = pcap_datalink_val_to_name(type);
+  return name == nullptr ? std::to_string(type) : name;
+}
+
 /// Why libpcap refuses a file in which later interfaces differ from the first, in words that help.
-std::string explained(std::string error) {
-  if (error.find("different from the type of the first interface") != std::string::npos) {
-    error += " (this file holds several link types; split it by interface)";
-  } else if (error.find("different from the snapshot length of the first interface") != std::string::npos) {
-    error += " (split the file by interface)";
-  }
-  return error;
+std::string explained(std::string error, const PcapngBlocks& blocks) {
+  if (error.find("different from the type of the first interface") == std::string::npos) return error;
+  return "several link types in one file, " + name_of_link(blocks.link_type()) + " and then " +
+         name_of_link(blocks.other_link_type()) +
+         ", of which libpcap reads the first (capture each into a file of its own, or read this one with tshark and asrp.lua)";
 }
 
 /// What libpcap gives is what the file says: any seconds, and fractions that are none. Kept within what a pcap file can hold,
@@ -51,16 +54,13 @@ Result<std::unique_ptr<Source>, std::string> Source::open_file(const std::string
   if (source->pcap_ == nullptr) {
     std::fclose(file);
     const std::string& own = source->stream_->error();
-    return Failure{own.empty() ? explained(error) : own};
+    return Failure{own.empty() ? explained(error, source->stream_->blocks()) : own};
   }
   source->decimals_ = source->stream_->decimals();
   return {std::move(source)};
 }
 
-std::string Source::link_name() const {
-  const char* const name = pcap_datalink_val_to_name(link_type());
-  return name == nullptr ? std::to_string(link_type()) : name;
-}
+std::string Source::link_name() const { return name_of_link(link_type()); }
 
 std::string Source::set_filter(const std::string& expression) {
   bpf_program program{};
@@ -101,7 +101,7 @@ std::string Source::run_file(FrameHandler& handler) {
       continue;
     }
     if (result == PCAP_ERROR_BREAK || stop_requested) return {};
-    return stream_->error().empty() ? explained(last_error(pcap_)) : stream_->error();
+    return stream_->error().empty() ? explained(last_error(pcap_), stream_->blocks()) : stream_->error();
   }
 }
 

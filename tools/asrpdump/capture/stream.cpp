@@ -120,6 +120,7 @@ void InputStream::find_decimals() {
     if (head.decimals != 0) decimals_ = head.decimals;
     wanted = head.wanted;
   }
+  is_pcapng_ = starts_with(head_, {0x0a, 0x0d, 0x0d, 0x0a});
 }
 
 long InputStream::read_plain(char* out, std::size_t room) {
@@ -163,14 +164,35 @@ long InputStream::inflate_some(char* out, std::size_t room) {
   }
 }
 
-long InputStream::read(char* out, std::size_t room) {
+long InputStream::read_on(char* out, std::size_t room) {
   if (head_read_ < head_.size()) {
     const std::size_t size = std::min(room, head_.size() - head_read_);
     std::memcpy(out, head_.data() + head_read_, size);
     head_read_ += size;
     return static_cast<long>(size);
   }
-  const long got = read_plain(out, room);
+  return read_plain(out, room);
+}
+
+/// What is held back when the octets end comes as it is.
+long InputStream::read_mended(char* out, std::size_t room) {
+  std::size_t size = std::min(held_.size(), room);
+  std::copy_n(held_.begin(), size, out);
+  held_.erase(held_.begin(), held_.begin() + static_cast<std::ptrdiff_t>(size));
+  while (size < room) {
+    const long got = read_on(out + size, room - size);
+    if (got <= 0) return size > 0 ? static_cast<long>(size) : got;
+    size += static_cast<std::size_t>(got);
+    const std::size_t through = blocks_.mend({reinterpret_cast<std::uint8_t*>(out), size});
+    if (through == 0) continue;
+    held_.assign(out + through, out + size);
+    return static_cast<long>(through);
+  }
+  return static_cast<long>(size);
+}
+
+long InputStream::read(char* out, std::size_t room) {
+  const long got = is_pcapng_ ? read_mended(out, room) : read_on(out, room);
   if (got < 0) errno = EIO;
   return got;
 }

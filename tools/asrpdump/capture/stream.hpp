@@ -13,6 +13,7 @@
 
 #include "asrp/base/bytes.hpp"
 #include "asrp/base/result.hpp"
+#include "capture/pcapng_blocks.hpp"
 
 namespace asrp::dump {
 
@@ -35,6 +36,8 @@ class InputStream {
 
   /// Decimals of the file's stamps, from the head of a pcap or pcapng file: 6 or 9.
   [[nodiscard]] std::uint8_t decimals() const { return decimals_; }
+  /// Of a pcapng file, what its blocks say as far as they were read.
+  [[nodiscard]] const PcapngBlocks& blocks() const { return blocks_; }
   /// Octets read so far from the file itself, and its size; 0 if that isn't known.
   [[nodiscard]] std::uint64_t position() const { return position_; }
   [[nodiscard]] std::uint64_t size() const { return size_; }
@@ -44,8 +47,10 @@ class InputStream {
  private:
   InputStream(int fd, std::uint64_t size);
 
-  /// As read(2), of the decompressed octets.
+  /// As read(2), of the decompressed octets; what libpcap can't cope with in a pcapng file is mended.
   long read(char* out, std::size_t room);
+  long read_mended(char* out, std::size_t room);
+  long read_on(char* out, std::size_t room);
   long read_plain(char* out, std::size_t room);
   long inflate_some(char* out, std::size_t room);
   bool refill();
@@ -71,6 +76,10 @@ class InputStream {
 
   Buffer head_;  // decompressed octets that were looked at before libpcap asked
   std::size_t head_read_ = 0;
+
+  bool is_pcapng_ = false;
+  PcapngBlocks blocks_;
+  Buffer held_;  // the begin of a block's head, whose rest hasn't come
 };
 
 }  // namespace asrp::dump
