@@ -29,7 +29,7 @@ local f = {
   valid = ProtoField.bool("asrp.valid", "Valid"),
   reason = ProtoField.string("asrp.reason", "Reason", "Why it is no valid message"),
   cut = ProtoField.bool("asrp.cut", "Cut", base.NONE, nil, nil, "The capture ends inside the message, or inside what proves it"),
-  not_asrp = ProtoField.bool("asrp.not_asrp", "Not ASRP?", base.NONE, nil, nil, "To or from ASRP-PORT, but of no known version and type"),
+  not_asrp = ProtoField.bool("asrp.not_asrp", "Not ASRP?", base.NONE, nil, nil, "To ASRP-PORT, but of no known version and type"),
   version = ProtoField.uint8("asrp.version", "Version"),
   type = ProtoField.uint8("asrp.type", "Type", base.DEC, TYPES),
   sttype = ProtoField.uint8("asrp.sttype", "Tuple layout", base.DEC, STTYPES),
@@ -223,7 +223,7 @@ local function add_message(tree, pinfo, place, carriage, verdict)
   return claim, text .. state
 end
 
--- --- standalone: a datagram to or from ASRP-PORT -----------------------------------------------------------------------
+-- --- standalone: a datagram to ASRP-PORT -------------------------------------------------------------------------------
 
 -- Of a known version and type, as far as can be seen. The port lies in the ephemeral range: all else is probably someone else's.
 local function looks_like_asrp(place)
@@ -238,7 +238,8 @@ local shown, shown_in = {}, nil
 
 function asrp.dissector(tvb, pinfo, tree)
   local place = { buf = tvb, at = 0, room = tvb:reported_len(), exact = true }
-  if pinfo.in_error_pkt or not looks_like_asrp(place) then return 0 end
+  local is_to_port = pinfo.dst_port == asrp.prefs.port
+  if pinfo.in_error_pkt or not (is_to_port and looks_like_asrp(place) or judge(place) == "message") then return 0 end
   if shown_in ~= pinfo.number then shown, shown_in = {}, pinfo.number end
   shown[tvb:offset() .. "/" .. tvb:reported_len()] = true
   pinfo.cols.protocol = "ASRP"
@@ -370,9 +371,12 @@ local function add_udp(tree, pinfo, buf, at, stop)
   if length < 8 or at + length > stop then return end
   local place, verdict = find_udp_option(buf, at, at + length, stop)
   if place then return add_message(tree, pinfo, place, length == 8 and "separate-udp" or "inline-udp", verdict) end
-  if buf(at, 2):uint() ~= asrp.prefs.port and buf(at + 2, 2):uint() ~= asrp.prefs.port then return end
+  local is_to_port = buf(at + 2, 2):uint() == asrp.prefs.port
+  if not is_to_port and buf(at, 2):uint() ~= asrp.prefs.port then return end
   if shown_in == pinfo.number and shown[(at + 8) .. "/" .. (length - 8)] then return end
   place = { buf = buf, at = at + 8, room = length - 8, exact = true }
+  -- An answer with the ports swapped is wrong, but a message. All else from the port is somebody else's.
+  if not is_to_port and judge(place) ~= "message" then return end
   verdict = not looks_like_asrp(place) and { claim = "not-asrp" } or nil
   return add_message(tree, pinfo, place, "standalone", verdict)
 end

@@ -109,32 +109,48 @@ class Errors(unittest.TestCase):
                 self.assertEqual(done.returncode, 0, done.stderr)
                 self.assertEqual([f["time"] for _, f, _ in asrpdump.objects(done.stdout)], [f["time"] for _, f, _, _ in capture.expected])
 
-    def several_interfaces(self, second):
-        """A pcapng with another interface behind its 12th packet, and packets of both."""
-        frames = self.capture.frames
-        parts = [files.section("<"), files.interface("<", 1)]
-        parts += [files.enhanced("<", f) for f in frames[:12]]
-        parts.append(files.interface("<", *second))
-        for f in frames[12:20]:
-            packet = f.octets[14:]
-            octets = links.LINKS["sll2"][1](packet) if second[0] == 276 else f.octets
-            parts.append(files.enhanced("<", files.Frame(f.time, octets), number=1))
+    def several_interfaces(self, first, second, wraps=("ethernet", "ethernet"), order="<", more=()):
+        """A pcapng with another interface behind its 12th packet, and packets of both; `more` are those of the first one's end."""
+        frames = [[files.Frame(f.time, links.LINKS[wrap][1](f.octets[14:])) for f in self.capture.frames] for wrap in wraps]
+        parts = [files.section(order), files.interface(order, *first)]
+        parts += [files.enhanced(order, f) for f in frames[0][:12]] + list(more)
+        parts.append(files.interface(order, *second))
+        parts += [files.enhanced(order, f, number=1) for f in frames[1][12:20]]
         return self.write(b"".join(parts), "two.pcapng")
 
     def test_several_link_types_in_one_file(self):
         for arguments in ([], ["--json"]):
-            done = asrpdump.run("-r", self.several_interfaces((276,)), *arguments)
-            if done.returncode == 0:  # a libpcap that can
-                self.assertEqual(len(done.stdout.splitlines()), 20)
-            else:
-                self.fails(done, "two.pcapng", "packet 12", "link", lines=12)
+            done = asrpdump.run("-r", self.several_interfaces((1,), (276,), ("ethernet", "sll2")), *arguments)
+            self.fails(done, "two.pcapng", "packet 12", "EN10MB", "LINUX_SLL2", "several link types", lines=12)
+        done = asrpdump.run("-r", self.several_interfaces((1,), (101,), ("ethernet", "raw-101")))
+        self.fails(done, "two.pcapng", "packet 12", "EN10MB", "RAW", "several link types", lines=12)
+
+    def test_interfaces_alike_in_one_file(self):
+        for link, wrap in ((1, "ethernet"), (101, "raw-101"), (12, "raw-12"), (276, "sll2"), (113, "sll"), (9, "ppp"), (0, "null-little")):
+            for order in "<>":
+                with self.subTest(link=link, order=order):
+                    done = asrpdump.run("-r", self.several_interfaces((link,), (link,), (wrap, wrap), order))
+                    self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 20), done.stderr)
 
     def test_several_snapshot_lengths_in_one_file(self):
-        done = asrpdump.run("-r", self.several_interfaces((1, False, 128)))
-        if done.returncode == 0:
-            self.assertEqual(len(done.stdout.splitlines()), 20)
-        else:
-            self.fails(done, "two.pcapng", "packet 12", lines=12)
+        for first in (0, 128, 300, 65535, 262144, 300000):
+            for second in (0, 128, 65535, 262144, 524288):
+                with self.subTest(first=first, second=second):
+                    done = asrpdump.run("-r", self.several_interfaces((1, False, first), (1, False, second)))
+                    self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 20), done.stderr)
+
+    def test_packets_without_a_length_of_their_own(self):
+        case = next(case for case in WHOLE if case.facts["carriage"] == "standalone" and case.facts["type"] == "RS")
+        frame = generate.capture("one", "ethernet", "micro-le", [case]).frames[0]
+        size = len(frame.octets)
+        for length, kept, claim in ((0, size, "message"), (size, size, "message"), (size + 1, size, "message"), (size - 1, size - 1, "cut"),
+                                    (size - 6, size - 6, "cut")):
+            with self.subTest(snapshot_length=length):
+                block = files.simple("<", files.Frame(0, frame.octets[:kept], size))
+                done = asrpdump.run("-r", self.several_interfaces((1, False, length), (1,), more=[block]), "--json")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                claims = [claim for _, _, claim in asrpdump.objects(done.stdout)]
+                self.assertEqual(claims, ["message"] * 12 + [claim] + ["message"] * 8)
 
     def test_unknown_link_type(self):
         done = asrpdump.run("-r", self.write(files.pcap(self.capture.frames, 147)))
@@ -143,7 +159,8 @@ class Errors(unittest.TestCase):
 
     def test_wrong_usage(self):
         path = self.write(self.capture.octets())
-        for arguments in ([], ["--nonsense"], ["-r", path, "-c", "many"], ["-r", path, "-i", "lo"], ["-r", path, "-G", "0", "-w", "x"]):
+        for arguments in ([], ["--nonsense"], ["-r", path, "-c", "many"], ["-r", path, "-i", "lo"], ["-r", path, "-G", "0", "-w", "x"],
+                          ["-r", path, "-r", path], [path, path], [path, "--ladder", "--json"], [path, "--ladder", "x.png"], [path, "--ladder=x"]):
             with self.subTest(arguments):
                 done = asrpdump.run(*arguments, cwd=self.directory)
                 self.assertEqual((done.returncode, done.stdout), (2, b""), done.stderr)
@@ -202,9 +219,23 @@ class Errors(unittest.TestCase):
                 done = asrpdump.run("-r", path, "-w", kept)
                 self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
                 before, after = self.messages_of(path), self.messages_of(kept)
+                before = [each for each in before if each[1] != "not-asrp"]
                 self.assertEqual(before, after)
                 self.assertGreater(len(before), 100)
                 self.assertFalse({f.octets for f in plain} & {octets for _, octets in files.read(kept.read_bytes())})
+
+    def test_datagrams_that_are_not_asrp_are_counted_apart(self):
+        messages = WHOLE[:12]
+        others = [c for c in generate.damaged_cases() if c.claim == "not-asrp"][:6]
+        path = self.write(generate.capture("mixed", "ethernet", "micro-le", others[:3] + messages + others[3:]).octets())
+        lines = asrpdump.run("-r", path).stdout.decode().splitlines()
+        self.assertEqual([line.count("not ASRP?") for line in lines], [1] * 3 + [0] * 12 + [1] * 3)
+        lines = asrpdump.run("-r", path, "-c", 5).stdout.decode().splitlines()
+        self.assertEqual([line.count("not ASRP?") for line in lines], [1] * 3 + [0] * 5)
+        for more, count in ((), 12), (("-c", 5), 5):
+            kept = self.directory / "kept.pcap"
+            self.assertEqual(asrpdump.run("-r", path, "-w", kept, *more).returncode, 0)
+            self.assertEqual([claim for _, claim in self.messages_of(kept)], ["message"] * count)
 
     def test_count(self):
         path = self.write(self.capture.octets())

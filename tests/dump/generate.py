@@ -265,6 +265,8 @@ def _damaged_standalone(src, dst):
     answer = Message("RS", "ST44", cookie=9, st1=tuple_of("4"), st2=tuple_of("4", True))  # as from a socket: with the ports swapped
     facts = facts_of(answer, "standalone", src, dst, ASRP_PORT, 40000)
     yield Case("standalone from ASRP-PORT", [ip(*ends, UDP, udp(*ends, ASRP_PORT, 40000, answer.encode()))], facts)
+    for name, octets in (("from the port, damaged", answer.encode()[:-1]), ("from the port, another's", b"\0\7\1\0\0\1\0\0\0\0\0\0")):
+        yield Case("none: " + name, [ip(*ends, UDP, udp(*ends, ASRP_PORT, 53, octets))], None, "none")
     for _, octets in list(never_messages()) + [("", b""), ("", b"\0"), ("", b"GET /")]:
         facts = {"src": src, "dst": dst, "sport": 40000, "dport": ASRP_PORT, "carriage": "standalone"}
         yield Case("standalone not ASRP", [ip(*ends, UDP, udp(*ends, *ports, octets))], facts, "not-asrp")

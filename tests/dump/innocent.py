@@ -132,7 +132,8 @@ SCENES = {
     "TFTP": foreign(40001, ASRP_PORT, bytes.fromhex("00030001") + b"x" * 512),
     "TFTP acknowledgment": foreign(ASRP_PORT, 40001, bytes.fromhex("00040001")),
     "DNS": foreign(ASRP_PORT, 53, bytes.fromhex("000201000001000000000000") + b"\x03foo\x00\x00\x01\x00\x01"),
+    "DNS answer": foreign(53, ASRP_PORT, bytes.fromhex("000281800001000000000000") + b"\x03foo\x00\x00\x01\x00\x01"),
     "zeros": foreign(40001, ASRP_PORT, bytes(4)),
     "left in its datagram": left_in_datagram,
 }
-SILENT = {"data changes", "two hellos", "left in its datagram"}  # nothing to find at all
+SILENT = {"data changes", "two hellos", "left in its datagram", "TFTP acknowledgment", "DNS"}  # nothing to find at all

@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::string_view kOptional = "[";  // an argument in brackets may be left out
 
+/// A word behind --ladder that can only be meant as a picture's name: of a kind that can be drawn, or of one that can't.
+bool is_picture(std::string_view word) {
+  constexpr std::string_view kEndings[] = {".svg", ".png", ".pdf", ".jpg", ".jpeg", ".gif", ".webp", ".eps", ".ps", ".html"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings), [&](auto ending) { return has_ending(word, ending); });
+}
+
 class Parser {
  public:
   Parser() : app_("asrpdump: see what ASRP does", "asrpdump FILE|-r FILE|-i INTERFACE [FILTER]") {
@@ -94,8 +100,8 @@ class Parser {
   void take_rest() {
     Options& options = parsed_.options;
     std::vector<std::string> rest = app_.remaining();
-    if (picture_row_ != nullptr && picture_at_ < rest.size() && rest[picture_at_].ends_with(".svg")) {
-      picture_row_->apply(options, rest[picture_at_]);
+    if (picture_row_ != nullptr && picture_at_ < rest.size() && is_picture(rest[picture_at_])) {
+      apply(*picture_row_, std::string(picture_row_->name), rest[picture_at_]);
       rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(picture_at_));
     }
     bool is_only_words = false;
@@ -118,6 +124,9 @@ class Parser {
     const Options& options = parsed_.options;
     if (options.read.empty() && options.live.interface.empty()) problem("nothing to read: give FILE, -r FILE or -i INTERFACE");
     if (!options.read.empty() && !options.live.interface.empty()) problem("-r and -i exclude each other");
+    if (options.json && options.ladder && options.ladder_file.empty()) {
+      problem("--ladder draws where --json writes: give it a file, --ladder FILE.svg, or leave one of them out");
+    }
     if (options.json && options.print) problem("--json and --print exclude each other");
     if (!options.write) return;
     const WriteOptions& write = *options.write;

@@ -50,6 +50,8 @@ struct Options {
   bool help = false, version = false;
 
   [[nodiscard]] bool has_report() const { return sessions || stats || check || ladder; }
+  /// --json is of the messages, not of reports. (A picture goes elsewhere.)
+  [[nodiscard]] bool wants_json_of_messages() const { return json && !sessions && !stats && !check; }
   [[nodiscard]] bool wants_text() const { return print || (!json && !write && !has_report()); }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "options_table.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -27,19 +28,23 @@ WriteOptions& write_options(Options& o) {
   return *o.write;
 }
 
+constexpr const char* kOnlySvg = "pictures are drawn as .svg only; rsvg-convert and browsers make others of them";
+
 constexpr std::uint64_t kInt = std::numeric_limits<int>::max();
 constexpr std::uint64_t kLong = std::numeric_limits<std::int64_t>::max();
 
 constexpr OptionRow kSourceRows[] = {
     {'r', "--read", "FILE", "read a capture: pcap or pcapng, plain or gzip; - is standard input",
      [](Options& o, Value v) {
+       const bool is_second = !o.read.empty();
        o.read = v;
-       return std::string();
+       return std::string(is_second ? "one capture at a time; mergecap joins several" : "");
      }},
     {'i', "--interface", "IF", "capture live from IF, a name or a number of -D; any is all of them",
      [](Options& o, Value v) {
+       const bool is_second = !o.live.interface.empty();
        o.live.interface = v;
-       return std::string();
+       return std::string(is_second ? "one interface at a time; any is all of them" : "");
      }},
     {'D', "--list-interfaces", "", "list the interfaces",
      [](Options& o, Value) {
@@ -96,8 +101,10 @@ constexpr OptionRow kProtocolRows[] = {
 constexpr OptionRow kOutputRows[] = {
     {'w', "--write", "FILE", "write the packets that carry ASRP, print nothing; - is standard output",
      [](Options& o, Value v) {
+       const bool is_second = !write_options(o).name.empty();
        write_options(o).name = v;
-       return std::string(v.empty() ? "must not be empty" : "");
+       if (v.empty()) return std::string("must not be empty");
+       return std::string(is_second ? "one file at a time" : "");
      }},
     {0, "--print", "", "print, although -w or a report is asked for",
      [](Options& o, Value) {
@@ -119,7 +126,8 @@ constexpr OptionRow kOutputRows[] = {
        write_options(o).flush_each_packet = true;
        return std::string();
      }},
-    {'c', "", "N", "end after N messages", [](Options& o, Value v) { return number(v, o.count, 1, kLong); }},
+    {'c', "", "N", "end after N messages, \"not ASRP?\" not counted",
+     [](Options& o, Value v) { return number(v, o.count, 1, kLong); }},
     {'l', "--line-buffered", "", "each line at once",
      [](Options& o, Value) {
        o.flush_lines = true;
@@ -203,7 +211,7 @@ constexpr OptionRow kReportRows[] = {
      [](Options& o, Value v) {
        o.ladder = true;
        o.ladder_file = v;
-       return std::string();
+       return std::string(v.empty() || has_ending(v, ".svg") ? "" : kOnlySvg);
      }},
     {0, "--ladder-limit", "N", "sessions drawn; default 20",
      [](Options& o, Value v) { return number(v, o.ladder_limit, 1, 10'000); }},
@@ -238,5 +246,12 @@ constexpr OptionGroup kGroups[] = {{"What is read", kSourceRows},
 }  // namespace
 
 std::span<const OptionGroup> option_groups() { return kGroups; }
+
+bool has_ending(std::string_view name, std::string_view ending) {
+  if (name.size() < ending.size()) return false;
+  const std::string_view end = name.substr(name.size() - ending.size());
+  const auto is_same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  return std::equal(end.begin(), end.end(), ending.begin(), is_same);
+}
 
 }  // namespace asrp::dump

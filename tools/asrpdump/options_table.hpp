@@ -26,4 +26,7 @@ struct OptionGroup {
 
 std::span<const OptionGroup> option_groups();
 
+/// Does `name` end with `ending`, a lower-case one, in whatever case?
+bool has_ending(std::string_view name, std::string_view ending);
+
 }  // namespace asrp::dump

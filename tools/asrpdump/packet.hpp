@@ -30,7 +30,7 @@ enum class Claim : std::uint8_t {
   message,   // a valid message
   invalid,   // claims to be one and is none: see `reason`
   cut,       // the capture ends inside: decoded as far as it goes, neither valid nor invalid
-  not_asrp,  // a datagram to or from ASRP-PORT that isn't version 0 with a known type
+  not_asrp,  // a datagram to ASRP-PORT that isn't version 0 with a known type
 };
 
 /// Why an `invalid` is none (draft 4.3.1; `ocs` and `option` are of the option that carries it). Names as in `--json`.

@@ -85,7 +85,7 @@ class Reading : public FrameHandler {
       return true;
     }
     counts_.add(packet->sighting);
-    bool is_going_on = options_.count == 0 || counts_.sightings() < options_.count;
+    bool is_going_on = options_.count == 0 || counts_.messages() < options_.count;
     for (const auto& report : reports_) {
       report->on_packet(*packet);
       is_going_on = is_going_on && report->wants_more();
@@ -183,6 +183,13 @@ std::string set_filter(const Options& options, Source& source) {
   return {};
 }
 
+/// A second capture on the command line is taken for a filter.
+std::string hint_at_file(const std::string& filter) {
+  const std::string word = filter.substr(0, filter.find(' '));
+  const bool is_file = !word.empty() && access(word.c_str(), F_OK) == 0;
+  return is_file ? "; " + word + " is a file, but one capture is read at a time: mergecap joins several" : std::string();
+}
+
 /// Opening it for writing would empty it before it is read.
 bool would_overwrite_itself(const Options& options) {
   if (!options.write || options.read.empty() || options.read == "-") return false;
@@ -214,7 +221,7 @@ int run(const Options& options) {
     }
   }
   if (const std::string trouble = set_filter(options, source); !trouble.empty()) {
-    complain("filter: " + trouble);
+    complain("filter: " + trouble + hint_at_file(options.filter));
     return kUsage;
   }
   Reading reading(options, source);

@@ -25,7 +25,7 @@ std::string summary(const SightingCounts& sightings, const DecoderCounts& decode
   text += counted(sightings.of(Claim::message), "message", "messages");
   add(text, sightings.of(Claim::invalid), "invalid");
   add(text, sightings.of(Claim::cut), "cut off by the capture");
-  add(text, sightings.of(Claim::not_asrp), "to or from the port but not ASRP");
+  add(text, sightings.of(Claim::not_asrp), "to the port but not ASRP");
   add(text, decoder.unknown + decoder.damaged + decoder.cut, "not decoded");
   text += "\n";
   if (!detailed) return text;

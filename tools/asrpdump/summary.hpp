@@ -22,7 +22,8 @@ class SightingCounts {
   [[nodiscard]] std::uint64_t of(Claim claim) const { return claims_[static_cast<std::size_t>(claim)]; }
   /// Of Claim::invalid.
   [[nodiscard]] std::uint64_t of(Reason reason) const { return reasons_[static_cast<std::size_t>(reason)]; }
-  [[nodiscard]] std::uint64_t sightings() const { return sightings_; }
+  /// All but datagrams at the port that are no ASRP.
+  [[nodiscard]] std::uint64_t messages() const { return sightings_ - of(Claim::not_asrp); }
 
  private:
   std::array<std::uint64_t, 5> claims_{};

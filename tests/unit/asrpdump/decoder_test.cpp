@@ -71,6 +71,17 @@ Sighting sighting_of(const Buffer& ip) {
   return packet->sighting;
 }
 
+/// What must be known of the message `full` if `size` octets of its packet are there.
+std::uint8_t known_of(const Sighting& full, std::size_t size) {
+  const std::size_t real = size - std::min(size, full.offset);
+  const bool is_pair = (full.known & known::kSt2) != 0;
+  const std::size_t tuple = full.message.st1.src.address.is_v4() ? 12 : 36;
+  std::uint8_t bits = real >= 12 ? known::kHeader : std::uint8_t{0};
+  if (real >= 12 + tuple) bits |= known::kSt1;
+  if (is_pair && real >= 12 + 2 * tuple) bits |= known::kSt2;
+  return bits;
+}
+
 /// One fragment of an IPv4 packet: payload octets `begin` to `end`.
 Buffer fragment(const Buffer& ip, std::size_t begin, std::size_t end) {
   const std::size_t size = ip.size() - 20;
@@ -108,7 +119,8 @@ TEST_CASE("a message in each carriage") {
 TEST_CASE("cut anywhere, a message is a message, cut, or not yet seen; never invalid") {
   for (const Buffer& whole : {tcp_ns(), udp_ns(), qs6()}) {
     const Sighting full = sighting_of(whole);
-    bool was_cut = false;
+    std::vector<std::size_t> was_cut;
+    std::uint8_t all_known = 0;
     for (std::size_t size = 0; size < whole.size(); ++size) {
       CAPTURE(size);
       const Buffer part(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
@@ -119,12 +131,20 @@ TEST_CASE("cut anywhere, a message is a message, cut, or not yet seen; never inv
       REQUIRE(packet->ip.size() == whole.size());
       const Sighting& sighting = packet->sighting;
       CHECK((sighting.claim == Claim::none || sighting.claim == Claim::cut));  // the message is the packet's last part
-      was_cut = was_cut || sighting.claim == Claim::cut;
-      if ((sighting.known & known::kSt1) != 0) CHECK(sighting.message.st1 == full.message.st1);
-      if ((sighting.known & known::kSt2) != 0) CHECK(sighting.message.st2 == full.message.st2);
-      if ((sighting.known & known::kHeader) != 0) CHECK(sighting.message.cookie == full.message.cookie);
+      if (sighting.claim == Claim::none) continue;
+      const std::uint8_t known = known_of(full, size);
+      CHECK(sighting.known == known);
+      CHECK(sighting.message.st1 == ((known & known::kSt1) != 0 ? full.message.st1 : Tuple{}));
+      CHECK(sighting.message.st2 == ((known & known::kSt2) != 0 ? full.message.st2 : Tuple{}));
+      CHECK(sighting.message.cookie == ((known & known::kHeader) != 0 ? full.message.cookie : Cookie{}));
+      all_known |= known;
+      was_cut.push_back(size);
     }
-    CHECK(was_cut);
+    // From some octet on without a gap.
+    REQUIRE_FALSE(was_cut.empty());
+    CHECK(was_cut.back() == whole.size() - 1);
+    CHECK(was_cut.back() - was_cut.front() == was_cut.size() - 1);
+    CHECK((all_known & known::kHeader) != 0);
   }
 }
 
@@ -209,8 +229,11 @@ TEST_CASE("a datagram at the port that is none of ours") {
   CHECK(sighting_of(standalone_of(hex("0008"))).claim == Claim::not_asrp);
   CHECK(sighting_of(standalone_of({})).claim == Claim::not_asrp);
   CHECK(sighting_of(standalone_of(hex("0005"))).claim == Claim::invalid);
-  const Buffer back = udp("10.0.0.1:51200", "10.0.0.2:53").payload(hex("123401000001")).build();
-  CHECK(sighting_of(back).claim == Claim::not_asrp);
+  // A program that was given the port for a socket of its own: what it sends claims nothing, unless it is a message.
+  for (const char* const query : {"123401000001", "0005010000010000", "00", ""}) {
+    CHECK_FALSE(sighting_of(udp("10.0.0.1:51200", "10.0.0.2:53").payload(hex(query)).build()).present());
+  }
+  CHECK(sighting_of(udp("10.0.0.1:51200", "10.0.0.2:53").payload(kNs.build()).build()).claim == Claim::message);
   CHECK_FALSE(sighting_of(udp("10.0.0.1:51201", "10.0.0.2:53").payload(kNs.build()).build()).present());
 }
 

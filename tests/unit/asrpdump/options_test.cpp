@@ -91,6 +91,11 @@ TEST_CASE("what excludes each other") {
   CHECK(problems({"f", "-w", "-", "-C", "1"}).size() == 1);
   CHECK(problems({"f", "--json", "--print"}).size() == 1);
   CHECK(problems({"f", "-w", "-"}).empty());
+  CHECK(problems({"f", "--ladder", "--json"}).size() == 1);
+  CHECK(problems({"f", "--ladder", "--json", "--sessions"}).size() == 1);
+  const Options both = right({"f", "--ladder", "x.svg", "--json"});
+  CHECK(both.wants_json_of_messages());
+  CHECK_FALSE(right({"f", "--ladder", "x.svg", "--json", "--stats"}).wants_json_of_messages());
 }
 
 TEST_CASE("a picture's name may follow --ladder") {
@@ -100,6 +105,24 @@ TEST_CASE("a picture's name may follow --ladder") {
   CHECK(terminal.ladder);
   CHECK(terminal.ladder_file.empty());
   CHECK(terminal.read == "f");
+  CHECK(right({"f", "--ladder", "tcp"}).filter == "tcp");
+  CHECK(right({"f", "--ladder", "out.SVG"}).ladder_file == "out.SVG");
+}
+
+TEST_CASE("a picture of another kind is refused, wherever its name stands") {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"f", "--ladder", "x.png"}, {"--ladder", "x.PDF", "f"}, {"-r", "f", "--ladder=x.png"}, {"f", "--ladder=x"}}) {
+    const auto told = problems(arguments);
+    REQUIRE(told.size() == 1);
+    CHECK(told[0].starts_with("--ladder x"));
+    CHECK(told[0].find(".svg") != std::string::npos);
+  }
+}
+
+TEST_CASE("what can be given once only is not taken twice in silence") {
+  CHECK(problems({"-r", "f", "-r", "g"}).size() == 1);
+  CHECK(problems({"-i", "lo", "--interface", "any"}).size() == 1);
+  CHECK(problems({"f", "-w", "x", "-w", "y"}).size() == 1);
 }
 
 TEST_CASE("help, version and the list of interfaces need nothing to read") {

@@ -68,7 +68,8 @@ TEST_CASE("counts: a message at two points is one, an invalid one counts by its 
   damaged.push_back(0);
   damaged[2] = 1;  // ST44: not for RX
   tape.add(udp("10.0.0.2:1000", "10.9.0.2:51200").payload(damaged).build());
-  tape.add(udp("10.0.0.2:51200", "10.9.0.2:2000").payload("hello, this is not one").build());
+  tape.add(udp("10.0.0.2:2000", "10.9.0.2:51200").payload("hello, this is not one").build());
+  tape.add(udp("10.9.0.2:51200", "10.0.0.2:2000").payload("nor is the answer").build());
   tape.end();
   const auto has = [&](std::string_view part) { return out.find(part) != std::string::npos; };
   CHECK(has(R"("messages":{"NS":{"inline-tcp":2},"QS":{"standalone":3},"RS":{"standalone":1}})"));

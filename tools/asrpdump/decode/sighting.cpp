@@ -166,8 +166,8 @@ Sighting in_surplus(const PacketView& view, std::size_t captured, const packet::
   return sighting;
 }
 
-/// A datagram to or from ASRP-PORT. The port is an ephemeral one for everybody else: what isn't of a known version and type
-/// need not be a damaged message.
+/// A datagram to ASRP-PORT. The port is an ephemeral one for everybody else: what isn't of a known version and type need not be
+/// a damaged message.
 Sighting in_datagram(const PacketView& view, std::size_t captured) {
   Sighting sighting;
   sighting.carriage = Carriage::standalone;
@@ -190,8 +190,11 @@ Sighting find_sighting(const PacketView& view, std::size_t captured, const packe
   if (!view.is_udp()) return {};
   const Sighting sighting = in_surplus(view, captured, marker);
   if (sighting.present()) return sighting;
-  const bool is_ours = view.tuple().dst.port == port || view.tuple().src.port == port;
-  return is_ours ? in_datagram(view, captured) : sighting;
+  const Tuple& tuple = view.tuple();
+  if (tuple.dst.port != port && tuple.src.port != port) return sighting;
+  const Sighting standalone = in_datagram(view, captured);
+  // An answer with the ports swapped is wrong, but a message. All else from the port is what a program sends that was given it.
+  return tuple.dst.port == port || standalone.claim == Claim::message ? standalone : sighting;
 }
 
 }  // namespace asrp::dump

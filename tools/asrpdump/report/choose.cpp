@@ -65,7 +65,7 @@ std::vector<std::unique_ptr<Report>> choose_reports(const Options& options, Out&
   };
   const FollowOptions follow = follow_options(options);
   if (options.wants_text()) reports.push_back(std::make_unique<TextReport>(out, options.text));
-  if (options.json && !options.has_report()) reports.push_back(std::make_unique<JsonReport>(out));
+  if (options.wants_json_of_messages()) reports.push_back(std::make_unique<JsonReport>(out));
   if (options.sessions)
     reports.push_back(std::make_unique<SessionsReport>(SessionsOptions{follow, options.json, options.session}, lines, notes));
   if (options.stats) reports.push_back(std::make_unique<StatsReport>(StatsOptions{follow, options.json}, lines, notes));

@@ -89,6 +89,11 @@ void append_number(std::string& out, std::uint64_t value) {
   out.append(digits, static_cast<std::size_t>(end - digits));
 }
 
+void append_octets(std::string& out, std::uint64_t number) {
+  append_number(out, number);
+  out += number == 1 ? " octet" : " octets";
+}
+
 void append_padded(std::string& out, std::uint64_t value, int width) {
   char digits[24];
   const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;

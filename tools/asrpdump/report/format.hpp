@@ -14,6 +14,8 @@
 namespace asrp::dump {
 
 void append_number(std::string& out, std::uint64_t value);
+/// "1 octet", "2 octets".
+void append_octets(std::string& out, std::uint64_t number);
 /// With leading zeros up to `width` digits.
 void append_padded(std::string& out, std::uint64_t value, int width);
 /// Lower-case hexadecimal without separators.

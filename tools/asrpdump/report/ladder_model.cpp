@@ -24,7 +24,8 @@ std::string flow_label(const LadderEvent& event) {
     flag(packet::kTcpRst, "RST");
     if (event.data == 0 || !label.empty()) flag(packet::kTcpAck, "ACK");
   }
-  if (event.data != 0 || label.empty()) label += (label.empty() ? "" : " ") + std::to_string(event.data) + " octets";
+  if (event.data != 0 || label.empty())
+    label += (label.empty() ? "" : " ") + std::to_string(event.data) + (event.data == 1 ? " octet" : " octets");
   return label;
 }
 

@@ -155,8 +155,9 @@ void TextReport::message(const Sighting& sighting) {
   if (has_header) fields(sighting);
   if (sighting.claim == Claim::message) return;
   out += ", ";
-  append_number(out, sighting.octets.size());
-  out += " octets: ";
+  append_octets(out, sighting.octets.size());
+  if (sighting.octets.empty()) return;
+  out += ": ";
   append_hex_start(out, sighting.octets, kShownOctets);
 }
 

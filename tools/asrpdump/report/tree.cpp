@@ -50,7 +50,9 @@ class Rows {
   bool end(std::string_view name, std::size_t size) {
     begin(name);
     append_hex_start(out_, octets_.subspan(at_), kShownOctets);
-    out_ += left() == 0 ? "(not there)\n" : " (" + std::to_string(left()) + " of " + std::to_string(size) + " octets)\n";
+    out_ += left() == 0
+                ? "(not there)\n"
+                : " (" + std::to_string(left()) + " of " + std::to_string(size) + (size == 1 ? " octet)\n" : " octets)\n");
     is_ended_ = true;
     return false;
   }
@@ -151,8 +153,7 @@ void carrier_line(std::string& out, const Packet& packet) {
   out += "    Frame ";
   append_number(out, packet.number);
   out += ", ";
-  append_number(out, packet.frame_size);
-  out += " octets";
+  append_octets(out, packet.frame_size);
   if (packet.reassembled) out += ", last fragment";
   if (packet.frame.size() < packet.frame_size) {
     out += ", ";
@@ -162,8 +163,7 @@ void carrier_line(std::string& out, const Packet& packet) {
   out += view.is_v4() ? "; IPv4, ttl " : "; IPv6, hop limit ";
   append_number(out, view.ttl());
   out += ", ";
-  append_number(out, packet.ip.size());
-  out += " octets";
+  append_octets(out, packet.ip.size());
   if (view.is_tcp()) tcp_line(out, view);
   if (view.is_udp()) out += "; UDP";
   out += ", data ";
@@ -182,8 +182,8 @@ void append_tree(std::string& out, const Packet& packet) {
   out += "    ASRP message at ";
   append_number(out, packet.sighting.offset);
   out += " of the IP packet, ";
-  append_number(out, packet.sighting.octets.size());
-  out += " octets\n";
+  append_octets(out, packet.sighting.octets.size());
+  out.push_back('\n');
   message_rows(out, packet.sighting);
 }
 

@@ -98,7 +98,8 @@ void WriteReport::write(const Stamp& stamp, Octets octets, std::size_t wire_size
 }
 
 void WriteReport::on_packet(const Packet& packet) {
-  if (!packet.sighting.present() || !wants_more()) return;
+  const bool is_ours = packet.sighting.present() && packet.sighting.claim != Claim::not_asrp;
+  if (!is_ours || !wants_more()) return;
   last_frame_ = packet.number;
   if (!rotate(packet.stamp.seconds)) return;
   errno = 0;
