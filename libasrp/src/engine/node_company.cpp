@@ -3,9 +3,7 @@
 // answers with NC (draft 4.3.3). So what is to pass takes the NS along, or waits. A first packet whose NS went apart waits: a
 // SYN that met another client's session would draw an answer whose RST ends that session. Each datagram that follows the first
 // one takes the NS along. TCP needs this not: a client sends nothing between its SYN and the server's answer.
-#include "asrp/wire/message.hpp"
 #include "engine/node_impl.hpp"
-#include "engine/node_send.hpp"
 
 namespace asrp::engine {
 
@@ -27,12 +25,12 @@ void NodeEngine::Impl::hold_first(TimePoint now, Install& install) {
 }
 
 /// The holder has the session, or nobody will say: what was held goes on.
-void NodeEngine::Impl::let_go(const TuplePair& tuples) {
+void NodeEngine::Impl::pass_attempt(const TuplePair& tuples) {
   const std::uint32_t slot = find_attempt(tuples.client_side);
   if (slot == session::kNoSlot || attempts_[slot].tuples != tuples) return;
   if (attempts_[slot].held) send_flow_held(attempts_[slot].packet);
-  attempts_[slot].held = false;
-  free_attempt(slot, true);
+  packets_.release(attempts_[slot].packet);
+  forget_attempt(slot);
 }
 
 bool NodeEngine::Impl::go_in_company(TimePoint now, Incoming& in, const ServiceState& service) {
@@ -48,10 +46,7 @@ bool NodeEngine::Impl::go_in_company(TimePoint now, Incoming& in, const ServiceS
     return true;
   }
   outbox_.replace_range(in.id, carrier.ns_start, carrier.ns_size);
-  count(Counter::sent_ns_inline_udp);
-  const TuplePair& tuples = carrier.flow.tuples;
-  event(now, EventKind::message_sent, tuples.client_side, tuples, tuples.server_side.dst.address,
-        message_detail(wire::MsgType::NS, packet::Carriage::inline_udp));
+  count_inline_ns(now, carrier.flow.tuples);
   return true;
 }
 

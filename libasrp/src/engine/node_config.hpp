@@ -44,6 +44,8 @@ class NodeConfig {
 
   /// The service that clients reach at `address`, or nothing.
   [[nodiscard]] const ServiceState* service_at(const Endpoint& address, Protocol protocol) const;
+  /// The service that `session` belongs to, if the cluster may have such a session (draft 5); or nothing.
+  [[nodiscard]] const ServiceState* service_of(const TuplePair& session) const;
   /// The service and server that a packet from a server belongs to: its source is the server's address and port and, for full
   /// NAT, its destination is in the range (decision 2). Disabled servers belong to nothing.
   [[nodiscard]] std::optional<ServerRef> server_of(const Tuple& from_server) const;

@@ -43,7 +43,7 @@ std::uint32_t NodeEngine::Impl::find_attempt(const Tuple& client_side) const {
 bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool held) {
   const Tuple& client = install.flow.tuples.client_side;
   const std::uint32_t before = find_attempt(client);
-  if (before != kNoSlot) free_attempt(before, true);
+  if (before != kNoSlot) drop_attempt(before);
   PacketRef& ref = items_[install.first_item].packet;
   // Half of the room is for packets that wait for an answer: a flood of first packets must not take it.
   const bool has_room = packets_.octets() < config_->options().limits.held_octets / 2;
@@ -77,11 +77,13 @@ bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool 
   return true;
 }
 
-void NodeEngine::Impl::free_attempt(std::uint32_t slot, bool release_packet) {
-  if (release_packet) {
-    if (attempts_[slot].held) count(Counter::drops_unchecked);
-    packets_.release(attempts_[slot].packet);
-  }
+void NodeEngine::Impl::drop_attempt(std::uint32_t slot) {
+  if (attempts_[slot].held) count(Counter::drops_unchecked);
+  packets_.release(attempts_[slot].packet);
+  forget_attempt(slot);
+}
+
+void NodeEngine::Impl::forget_attempt(std::uint32_t slot) {
   attempt_index_.erase(hash(attempts_[slot].tuples.client_side), slot);
   attempts_.give_back(slot);
 }
@@ -109,18 +111,18 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   if (waits != kNoSlot) free_waiting(waits);
   if (attempt == kNoSlot) return;
   const ServiceState* service = config_->service_at(message.st1.dst, message.st1.protocol);
-  if (service == nullptr) return free_attempt(attempt, true);
+  if (service == nullptr) return drop_attempt(attempt);
   if (!client_side) return next_mapping(attempt, *service);
   // spec: 4.3.5-3 local policy
   if (service->options->on_conflict == ConflictHandling::query) return ask_conflicting(now, attempt, from.address);
-  free_attempt(attempt, true);
+  drop_attempt(attempt);
 }
 
 /// Full NAT: another port. Else the client's port decides alone, and it is another session's at this server: the next server
 /// of those that are asked in a recovery, as with a conflict in this node's own table.
 void NodeEngine::Impl::next_mapping(std::uint32_t slot, const ServiceState& service) {
   const Attempt attempt = attempts_[slot];
-  free_attempt(slot, false);
+  forget_attempt(slot);
   Install install;
   install.flow.tuples.client_side = attempt.tuples.client_side;
   const bool tcp = attempt.tuples.client_side.protocol == Protocol::tcp;
@@ -149,7 +151,7 @@ void NodeEngine::Impl::next_mapping(std::uint32_t slot, const ServiceState& serv
 /// The holder knows the client's tuple under another mapping: that one is asked for, and used.
 void NodeEngine::Impl::ask_conflicting(TimePoint now, std::uint32_t slot, const IpAddress& holder) {
   const Attempt attempt = attempts_[slot];
-  free_attempt(slot, false);
+  forget_attempt(slot);
   std::uint32_t recovery = find_recovery(attempt.tuples.client_side);
   const bool asked = recovery != kNoSlot;
   if (!asked) recovery = start_recovery(now, RecoveryKind::conflict, attempt.tuples.client_side, false);

@@ -121,7 +121,7 @@ void NodeEngine::Impl::on_timeout(TimePoint now) {
         }
         break;
       case TimerKind::attempt:
-        if (attempts_.alive(timer->slot, timer->generation)) free_attempt(timer->slot, true);
+        if (attempts_.alive(timer->slot, timer->generation)) drop_attempt(timer->slot);
         break;
       case TimerKind::probe:
         on_probe_due(now, timer->slot, timer->due);
@@ -154,10 +154,7 @@ void NodeEngine::Impl::reconfigure(TimePoint now, NodeOptions options) {
 
 /// Ends what belongs to a service or a server that is gone.
 void NodeEngine::Impl::drop_orphans(TimePoint now) {
-  const auto legitimate = [&](const TuplePair& tuples) {
-    const ServiceState* service = config_->service_at(tuples.client_side.dst, tuples.client_side.protocol);
-    return service != nullptr && check_legitimacy(service->rule, tuples) == policy::Legitimacy::legitimate;
-  };
+  const auto legitimate = [&](const TuplePair& tuples) { return config_->service_of(tuples) != nullptr; };
   recoveries_.for_each_slot([&](std::uint32_t slot) {
     session::Recovery& recovery = recoveries_[slot];
     const bool from_server = recovery.kind == session::RecoveryKind::server;
@@ -180,7 +177,7 @@ void NodeEngine::Impl::drop_orphans(TimePoint now) {
     free_waiting(slot);
   });
   attempts_.for_each_slot([&](std::uint32_t slot) {
-    if (!legitimate(attempts_[slot].tuples)) free_attempt(slot, true);
+    if (!legitimate(attempts_[slot].tuples)) drop_attempt(slot);
   });
 }
 

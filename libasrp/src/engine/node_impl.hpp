@@ -117,6 +117,8 @@ struct NodeEngine::Impl {
   void emit_item(TimePoint now, Install& install, std::uint32_t item);
   void emit_unchecked(TimePoint now, Install& install, std::uint32_t item);
   void emit_ns(TimePoint now, const Install& install);
+  /// Counts the NS that a packet of the session takes along.
+  void count_inline_ns(TimePoint now, const TuplePair& tuples);
   void settle(TimePoint now, const Install& install, bool held);
   void release_items(const Install& install);
   bool is_outdated(TimePoint now, const FlowEntry& entry, const TuplePair& told);
@@ -131,7 +133,7 @@ struct NodeEngine::Impl {
   [[nodiscard]] bool needs_company(const Install& install) const;
   [[nodiscard]] bool has_to_wait(const Install& install) const;
   void hold_first(TimePoint now, Install& install);
-  void let_go(const TuplePair& tuples);
+  void pass_attempt(const TuplePair& tuples);
   /// A client's packet of a session whose mapping no holder has confirmed. False: the session is none of those.
   bool go_in_company(TimePoint now, Incoming& in, const ServiceState& service);
 
@@ -172,6 +174,8 @@ struct NodeEngine::Impl {
   bool strip_client_message(TimePoint now, Incoming& in);
   /// The session that a PS in a server's packet proves, or nothing.
   std::optional<TuplePair> verified_ps(TimePoint now, const Incoming& in, const Found& found);
+  /// Counts a PS that tells of another session than the one that is there; its packet must not go on.
+  void refuse_contradiction(TimePoint now, const Incoming& in);
 
   // --- node_recovery.cpp ----------------------------------------------------------------------------------------------
 
@@ -237,7 +241,10 @@ struct NodeEngine::Impl {
   std::uint32_t find_attempt(const Tuple& client_side) const;
   /// `held`: the packet has not gone on. False: it was not kept.
   bool keep_attempt(TimePoint now, const Install& install, bool held);
-  void free_attempt(std::uint32_t slot, bool release_packet);
+  /// Ends an attempt without its packet: what was held of it is dropped, a copy is not needed any more.
+  void drop_attempt(std::uint32_t slot);
+  /// Ends an attempt; its packet is the caller's from now on.
+  void forget_attempt(std::uint32_t slot);
   void on_nc(TimePoint now, const Endpoint& from, const wire::Message& message);
   void next_mapping(std::uint32_t attempt, const ServiceState& service);
   void ask_conflicting(TimePoint now, std::uint32_t attempt, const IpAddress& holder);

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "asrp/wire/message.hpp"
+#include "engine/message_detail.hpp"
 #include "engine/node_impl.hpp"
-#include "engine/node_send.hpp"
 
 namespace asrp::engine {
 
@@ -200,14 +200,16 @@ void NodeEngine::Impl::emit(TimePoint now, Install& install) {
   release_items(install);
 }
 
+void NodeEngine::Impl::count_inline_ns(TimePoint now, const TuplePair& tuples) {
+  const bool tcp = tuples.client_side.protocol == Protocol::tcp;
+  count(tcp ? Counter::sent_ns_inline_tcp : Counter::sent_ns_inline_udp);
+  event(now, EventKind::message_sent, tuples.client_side, tuples, tuples.server_side.dst.address,
+        message_detail(wire::MsgType::NS, tcp ? packet::Carriage::inline_tcp : packet::Carriage::inline_udp));
+}
+
 void NodeEngine::Impl::emit_ns(TimePoint now, const Install& install) {
   const TuplePair& tuples = install.flow.tuples;
-  if (install.plan == NsPlan::inline_ready) {
-    const bool tcp = tuples.client_side.protocol == Protocol::tcp;
-    count(tcp ? Counter::sent_ns_inline_tcp : Counter::sent_ns_inline_udp);
-    event(now, EventKind::message_sent, tuples.client_side, tuples, tuples.server_side.dst.address,
-          message_detail(wire::MsgType::NS, tcp ? packet::Carriage::inline_tcp : packet::Carriage::inline_udp));
-  }
+  if (install.plan == NsPlan::inline_ready) count_inline_ns(now, tuples);
   if (install.plan == NsPlan::none) return;
   const std::uint32_t waits = find_waiting(tuples.client_side);
   if (waits != session::kNoSlot) {
@@ -266,10 +268,7 @@ void NodeEngine::Impl::emit_unchecked(TimePoint now, Install& install, std::uint
   if (item.verdict) outbox_.drop(*item.verdict);
   if (!needs_company(install) || !prepare_inline(install, octets_of(item.packet))) return count(Counter::drops_unchecked);
   send_flow_range(install.ns_start, install.ns_size);
-  count(Counter::sent_ns_inline_udp);
-  const TuplePair& tuples = install.flow.tuples;
-  event(now, EventKind::message_sent, tuples.client_side, tuples, tuples.server_side.dst.address,
-        message_detail(wire::MsgType::NS, packet::Carriage::inline_udp));
+  count_inline_ns(now, install.flow.tuples);
 }
 
 void NodeEngine::Impl::settle(TimePoint now, const Install& install, bool held) {

@@ -26,8 +26,7 @@ void NodeEngine::Impl::known_from_server(TimePoint now, Incoming& in) {
       const auto entry = flows_.find(in.view.tuple());
       if (entry && is_outdated(now, *entry, *session)) return known_with_outdated_entry(now, in, *found, *entry, *session);
       if (entry && entry->tuples != *session) {
-        discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
-        count(Counter::drops_conflict);
+        refuse_contradiction(now, in);
         return outbox_.drop(in.id);
       }
     }

@@ -39,9 +39,7 @@ void NodeEngine::Impl::on_marked_flow(TimePoint now, const FlowEntry& entry) {
 
 /// False: the session ends, is none that this configuration allows, or nobody is there to keep a backup of it.
 bool NodeEngine::Impl::wants_ns(const FlowEntry& entry) const {
-  if (entry.closing) return false;
-  const ServiceState* service = config_->service_at(entry.tuples.client_side.dst, entry.tuples.client_side.protocol);
-  if (service == nullptr || check_legitimacy(service->rule, entry.tuples) != policy::Legitimacy::legitimate) return false;
+  if (entry.closing || config_->service_of(entry.tuples) == nullptr) return false;
   const Holder* holder = holders_.find(entry.tuples.server_side.dst.address);
   return holder != nullptr && !holder->gone;
 }
@@ -53,8 +51,7 @@ void NodeEngine::Impl::resume_waiting(TimePoint now, const FlowEntry& entry) {
   const auto present = flows_.find(client_side);
   if (!present || present->tuples != entry.tuples || present->mark != FlowMark::waiting) return;
   if (entry.closing) return flows_.set_mark(client_side, FlowMark::none);  // of what ends nobody needs a backup
-  const ServiceState* service = config_->service_at(client_side.dst, client_side.protocol);
-  if (service == nullptr || check_legitimacy(service->rule, entry.tuples) != policy::Legitimacy::legitimate) return;
+  if (config_->service_of(entry.tuples) == nullptr) return;
   const Duration put_off = kBetween * (listed_waiting_++ / kAtOnce);
   if (!wants_ns(entry) || !start_waiting(now, entry.tuples, false, put_off)) return set_unprotected(now, entry.tuples);
   if (put_off == Duration{}) send_ns(now, entry.tuples, config_->cookies().issue(entry.tuples), true);

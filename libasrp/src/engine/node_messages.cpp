@@ -106,9 +106,8 @@ void NodeEngine::Impl::on_recovered(TimePoint now, std::uint32_t slot, std::size
   const bool from_server = recovery.kind == RecoveryKind::server;
   const bool queried = from_server ? message.st2.reversed() == recovery.trigger : message.st1 == recovery.trigger;
   if (!queried) return discard(now, Counter::discarded_tuple, message.st1, peer);
-  const ServiceState* service = config_->service_at(message.st1.dst, message.protocol);
   // spec: 5-1 5-2 5-3 discarded, and no session made
-  if (service == nullptr || check_legitimacy(service->rule, message.tuples()) != policy::Legitimacy::legitimate) {
+  if (config_->service_of(message.tuples()) == nullptr) {
     return discard(now, Counter::discarded_illegitimate, message.st1, peer);
   }
   // A server's holder speaks of that server's sessions alone.

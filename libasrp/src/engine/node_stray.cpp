@@ -70,11 +70,7 @@ void NodeEngine::Impl::stray_from_server(TimePoint now, Incoming& in) {
 void NodeEngine::Impl::go_with_ps(TimePoint now, Incoming& in, const TuplePair& session, bool separate) {
   const std::uint32_t pending = find_install(in.view.tuple());
   const bool contradicts = pending != session::kNoSlot && installs_[pending].flow.tuples != session;
-  if (contradicts) {
-    discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
-    count(Counter::drops_conflict);
-    return;
-  }
+  if (contradicts) return refuse_contradiction(now, in);
   if (pending == session::kNoSlot) restore_by_ps(in, session);
   if (!separate) join_in_flight(now, in, in.view.tuple(), false);
 }

@@ -95,11 +95,13 @@ std::optional<TuplePair> NodeEngine::Impl::verified_ps(TimePoint now, const Inco
   // spec: 4.3.10-1 its packet has the addresses and ports of the server's own packets
   if (message.st2.reversed() != tuple) return refuse(Counter::discarded_tuple);
   if (!config_->cookies().verify(message.tuples(), message.cookie)) return refuse(Counter::discarded_cookie);
-  const ServiceState* service = config_->service_at(message.st1.dst, message.protocol);
-  if (service == nullptr || check_legitimacy(service->rule, message.tuples()) != policy::Legitimacy::legitimate) {
-    return refuse(Counter::discarded_illegitimate);
-  }
+  if (config_->service_of(message.tuples()) == nullptr) return refuse(Counter::discarded_illegitimate);
   return message.tuples();
+}
+
+void NodeEngine::Impl::refuse_contradiction(TimePoint now, const Incoming& in) {
+  discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
+  count(Counter::drops_conflict);
 }
 
 }  // namespace asrp::engine

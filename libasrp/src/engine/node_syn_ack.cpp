@@ -15,8 +15,7 @@ void NodeEngine::Impl::first_from_server(TimePoint now, Incoming& in) {
   const auto session = verified_ps(now, in, *found);
   const std::uint32_t pending = find_install(in.view.tuple());
   if (session && pending != session::kNoSlot && installs_[pending].flow.tuples != *session) {
-    discard(now, Counter::discarded_entry, in.view.tuple(), in.view.tuple().src.address);
-    count(Counter::drops_conflict);
+    refuse_contradiction(now, in);
     return outbox_.drop(in.id);
   }
   if (!found->separate && !strip(in, *found)) {

@@ -68,14 +68,14 @@ void NodeEngine::Impl::remind(TimePoint now, const Tuple& client_side) {
 
 void NodeEngine::Impl::set_unprotected(TimePoint now, const TuplePair& tuples) {
   flows_.set_mark(tuples.client_side, FlowMark::unprotected);
-  let_go(tuples);
+  pass_attempt(tuples);
   count(Counter::sessions_unprotected);
   event(now, EventKind::session_unprotected, tuples.client_side, tuples, tuples.server_side.dst.address, "no NA");
 }
 
 // spec: 4.3.4-3 no further NS for this session
 void NodeEngine::Impl::acknowledge(std::uint32_t slot) {
-  let_go(waiting_[slot].tuples);
+  pass_attempt(waiting_[slot].tuples);
   flows_.set_mark(waiting_[slot].tuples.client_side, FlowMark::none);
   count(Counter::sessions_acknowledged);
   free_waiting(slot);
