@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "asrpd-node/daemon.hpp"
 
-#include <algorithm>
 #include <set>
 
 #include "asrpd-node/flow_rules.hpp"
@@ -216,16 +215,7 @@ std::vector<runtime::CounterLine> Node::counter_lines() const {
 
 std::string Node::status_members() const {
   engine::NodeEngine::Gauges sum = worker_->engine().gauges();
-  for (const auto& each : further_)
-    each->thread->call([&](Worker& worker) {
-      const engine::NodeEngine::Gauges g = worker.engine().gauges();
-      sum.recoveries += g.recoveries;
-      sum.held_packets += g.held_packets;
-      sum.held_octets += g.held_octets;
-      sum.waiting += g.waiting;
-      sum.attempts += g.attempts;
-      sum.holders_gone = std::max(sum.holders_gone, g.holders_gone);  // each looks for itself
-    });
+  for (const auto& each : further_) each->thread->call([&](Worker& worker) { sum += worker.engine().gauges(); });
   return node::status_members(worker_->engine().options(), sum, worker_->edges().conntrack.fill());
 }
 

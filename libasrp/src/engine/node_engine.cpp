@@ -213,6 +213,16 @@ std::optional<TimePoint> NodeEngine::next_timeout() const {
 const Counters<NodeCounter>& NodeEngine::counters() const { return impl_->counters_; }
 const NodeOptions& NodeEngine::options() const { return impl_->config_->options(); }
 
+NodeEngine::Gauges& NodeEngine::Gauges::operator+=(const Gauges& other) {
+  recoveries += other.recoveries;
+  held_packets += other.held_packets;
+  held_octets += other.held_octets;
+  waiting += other.waiting;
+  attempts += other.attempts;
+  holders_gone = std::max(holders_gone, other.holders_gone);
+  return *this;
+}
+
 NodeEngine::Gauges NodeEngine::gauges() const {
   const auto& holders = impl_->holders_.all();
   const auto gone = std::count_if(holders.begin(), holders.end(), [](const auto& entry) { return entry.second.gone; });

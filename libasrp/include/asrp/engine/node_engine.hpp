@@ -77,6 +77,8 @@ class NodeEngine final {
   /// In flight now: recoveries, held packets, waiting sessions; for gauges and tests.
   struct Gauges {
     std::size_t recoveries, held_packets, held_octets, waiting, attempts, holders_gone;
+    /// Of engines that share a node's work. Each looks for itself which holders are gone: they are the same, and not added.
+    Gauges& operator+=(const Gauges& other);
   };
   [[nodiscard]] Gauges gauges() const;
 
