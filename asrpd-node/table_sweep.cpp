@@ -17,6 +17,7 @@ class Sweep final : public TableSweep {
   Sweep(runtime::EventLoop& loop, std::unique_ptr<io::Conntrack> table)
       : loop_(loop), table_(std::move(table)), thread_([this] { work(); }) {}
   ~Sweep() override {
+    table_->end_visits();  // a large table takes long, and nobody wants what is left of it
     {
       const std::lock_guard lock(mutex_);
       ending_ = true;

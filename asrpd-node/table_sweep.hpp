@@ -29,6 +29,7 @@ class TableSweep {
 
   /// `table` is the sweep's alone. `loop` must outlive the object.
   static std::unique_ptr<TableSweep> open(runtime::EventLoop& loop, std::unique_ptr<io::Conntrack> table);
+  /// Ends the sweep that is under way where it is.
   virtual ~TableSweep() = default;
 
   /// Begins, or does so when what was begun before is done. A sweep for marked entries is left out while one is under way.

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 
@@ -64,6 +65,7 @@ class KernelConntrack final : public Conntrack {
   void for_each_marked(const std::function<void(const engine::FlowEntry&)>& visit) override;
   void for_each(const std::function<void(const engine::FlowEntry&)>& visit) override;
   void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) override;
+  void end_visits() override { visits_ended_ = true; }
   Fill fill() const override { return {read_number(count_.get()), read_number(maximum_.get())}; }
   Statistics statistics() const override { return statistics_; }
 
@@ -80,6 +82,7 @@ class KernelConntrack final : public Conntrack {
   ConntrackOptions options_;
   NetlinkSocket requests_;
   NetlinkSocket dumps_;  // a socket of its own: a visitor may call everything else
+  std::atomic<bool> visits_ended_ = false;
   Buffer send_area_;
   Buffer receive_area_;
   UniqueFd count_;
@@ -233,14 +236,14 @@ void KernelConntrack::dump(std::uint32_t mark, std::uint32_t mask, const Visit& 
   std::array<std::uint8_t, kLongestConntrackMessage> request{};
   Buffer area(kReceiveSize);
   const std::size_t size = write_dump(request.data(), sequence_++, mark, mask);
-  if (dumps_.send(Octets(request).first(size)) != 0) return;
-  for (bool done = false; !done;) {
+  if (visits_ended_ || dumps_.send(Octets(request).first(size)) != 0) return;
+  for (bool done = false; !done && !visits_ended_;) {
     const ssize_t got = dumps_.receive(area, true);
     if (got < 0 && errno == ENOBUFS) continue;
     if (got < 0) return;
     for_each_message(Octets(area).first(static_cast<std::size_t>(got)), [&](const nlmsghdr& header, Octets payload) {
       if (header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR) done = true;
-      if (!is_conntrack_entry(header.nlmsg_type)) return;
+      if (!is_conntrack_entry(header.nlmsg_type) || visits_ended_) return;
       if (const auto entry = read_entry(payload)) visit(*entry);
     });
   }

@@ -28,6 +28,8 @@ class Conntrack : public engine::FlowTable {
   virtual void for_each(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
   /// Visits the others of these protocols, which translate nothing. A visitor may use the table.
   virtual void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
+  /// Ends the visit that is under way, and lets no other one begin. Any thread may call it.
+  virtual void end_visits() = 0;
   /// Entries in this namespace, and the most there may be.
   struct Fill {
     std::uint64_t count = 0, maximum = 0;

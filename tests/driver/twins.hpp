@@ -2,6 +2,7 @@
 // Twins of the edges that asrpd-common/io/testing does not have: the session table, the host's sessions and addresses.
 #pragma once
 
+#include <atomic>
 #include <vector>
 
 #include "io/conntrack.hpp"
@@ -28,20 +29,26 @@ class MemoryConntrack final : public io::Conntrack {
   void set_mark(const Tuple& client_side, engine::FlowMark mark) override { table.set_mark(client_side, mark); }
   void for_each_marked(const std::function<void(const engine::FlowEntry&)>& visit) override {
     for (const engine::FlowEntry& entry : table.entries)
-      if (entry.mark != engine::FlowMark::none) visit(entry);
+      if (entry.mark != engine::FlowMark::none && !visits_ended_) visit(entry);
   }
   void for_each(const std::function<void(const engine::FlowEntry&)>& visit) override {
-    for (const engine::FlowEntry& entry : table.entries) visit(entry);
+    for (const engine::FlowEntry& entry : table.entries)
+      if (!visits_ended_) visit(entry);
   }
   void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) override {
-    for (const engine::FlowEntry& entry : untranslated) visit(entry);
+    for (const engine::FlowEntry& entry : untranslated)
+      if (!visits_ended_) visit(entry);
   }
+  void end_visits() override { visits_ended_ = true; }
   [[nodiscard]] Fill fill() const override { return now; }
   [[nodiscard]] Statistics statistics() const override { return {}; }
 
   FakeFlowTable table;
   std::vector<engine::FlowEntry> untranslated;
   Fill now;
+
+ private:
+  std::atomic<bool> visits_ended_ = false;
 };
 
 class MemorySessions final : public io::HostSessions {

@@ -211,6 +211,30 @@ TEST_CASE("marks are set by bit, others' bits stay; dumps give the marked ones o
   CHECK(conntrack->fill().count == 0);
 }
 
+TEST_CASE("a visit ends early when it is told to, and none begins after it; all else goes on") {
+  Lab lab;
+  switch_on();
+  auto conntrack = table(25);
+  const Flow f = flow(kFull4, Protocol::udp);
+  Flow other = f;
+  ++other.tuples.client_side.src.port;
+  ++other.tuples.server_side.src.port;
+  REQUIRE(install_one(*conntrack, f) == InstallResult::ok);
+  REQUIRE(install_one(*conntrack, other) == InstallResult::ok);
+  std::size_t seen = 0;
+  const auto visit = [&](const FlowEntry&) {
+    ++seen;
+    conntrack->end_visits();
+  };
+  conntrack->for_each(visit);
+  CHECK(seen == 1);
+  conntrack->for_each(visit);
+  conntrack->for_each_marked(visit);
+  conntrack->for_each_untranslated(visit);
+  CHECK(seen == 1);
+  CHECK(conntrack->find(f.tuples.client_side).has_value());
+}
+
 TEST_CASE("status and timeout of an entry follow what is known of the session (decision 3)") {
   Lab lab;
   switch_on();
