@@ -20,6 +20,13 @@ int fail(const Program& program, const std::string& text) {
   return 1;
 }
 
+/// Says which ones `command` lacks; what is said begins with `command`.
+bool has_capabilities(const std::string& command) {
+  const auto missing = runtime::missing_capabilities(command);
+  if (missing) std::fprintf(stderr, "%s\n", missing->c_str());
+  return !missing;
+}
+
 bool load(const Program& program, const std::string& file) {
   config::Problems problems;
   const bool good = program.load(file, problems);
@@ -29,16 +36,13 @@ bool load(const Program& program, const std::string& file) {
 
 int remove_rules(const Program& program, const Arguments& arguments) {
   if (arguments.config_given && !load(program, arguments.config)) return 1;
-  if (const auto missing = runtime::missing_capabilities(program.name + " --remove-rules")) return fail(program, *missing);
+  if (!has_capabilities(program.name + " --remove-rules")) return 1;
   if (const auto done = program.remove_rules(); !done) return fail(program, done.error().to_string());
   return 0;
 }
 
 int serve(const Program& program, const std::string& file) {
-  if (const auto missing = runtime::missing_capabilities(program.name)) {
-    std::fprintf(stderr, "%s\n", missing->c_str());
-    return 1;
-  }
+  if (!has_capabilities(program.name)) return 1;
   if (const auto trouble = runtime::configure_log(program.log())) return fail(program, "log: " + *trouble);
   if (const auto trouble = runtime::drop_other_capabilities()) return fail(program, *trouble);
   const auto daemon = program.make({program.name, program.version, std::filesystem::absolute(file).string()});

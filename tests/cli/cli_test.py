@@ -138,10 +138,11 @@ class Daemons(unittest.TestCase):
             file = FIXTURES / f"good.{program}-small.toml"
             for lost, named in (("cap_net_raw", "CAP_NET_RAW"), ("cap_net_admin", "CAP_NET_ADMIN"),
                                 ("cap_net_raw,cap_net_admin", "CAP_NET_ADMIN and CAP_NET_RAW")):
-                done = run("/usr/sbin/capsh", f"--drop={lost}", "--", "-c", f"{path} --config {file}")
-                self.assertEqual(done.returncode, 1)
-                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
-                self.assertIn(f"lacks {named}: ", done.stderr)
+                for option in ("", " --remove-rules"):
+                    done = run("/usr/sbin/capsh", f"--drop={lost}", "--", "-c", f"{path}{option} --config {file}")
+                    self.assertEqual(done.returncode, 1)
+                    self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                    self.assertTrue(done.stderr.startswith(f"asrpd-{program}{option} lacks {named}: "), done.stderr)
 
 
 class FakeDaemon:
