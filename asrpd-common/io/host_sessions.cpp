@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <fstream>
 #include <optional>
+#include <vector>
 
 #include "io/attributes.hpp"
 #include "io/conntrack_message.hpp"

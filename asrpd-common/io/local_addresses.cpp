@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "io/attributes.hpp"
 #include "io/local_sessions.hpp"

@@ -2,10 +2,8 @@
 // What the holder's host knows of its sessions: sock_diag for TCP, conntrack for UDP; look-ups in bursts, end notices, dumps.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "asrp/base/result.hpp"
 #include "asrp/engine/holder_engine.hpp"

@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <cstddef>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cerrno>
-#include <span>
 
 namespace asrp::io {
 namespace {

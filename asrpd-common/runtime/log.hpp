@@ -2,7 +2,6 @@
 // The daemons' log: levels, text or JSON lines, and a rate limit for each kind of message. spdlog is confined to the .cpp.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <map>
