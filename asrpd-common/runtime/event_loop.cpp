@@ -11,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -20,6 +21,7 @@
 
 #include "io/unique_fd.hpp"
 #include "runtime/clock.hpp"
+#include "runtime/turn_pace.hpp"
 
 namespace asrp::runtime {
 
@@ -43,10 +45,22 @@ struct Periodic {
 
 [[noreturn]] void fail(const char* what) { throw std::system_error(errno, std::generic_category(), what); }
 
-void gather_bursts() {
+void do_not_interrupt() {
   if (::sched_getscheduler(0) != SCHED_OTHER) return;
   const sched_param unused{};
   ::sched_setscheduler(0, SCHED_BATCH, &unused);  // where it is forbidden the daemon works all the same
+}
+
+timespec to_timespec(Duration duration) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
+  return {seconds.count(), std::chrono::duration_cast<std::chrono::nanoseconds>(duration - seconds).count()};
+}
+
+// Signals come through a descriptor, so that none cuts it short.
+void sleep(Duration duration) {
+  if (duration <= Duration::zero()) return;
+  const timespec left = to_timespec(duration);
+  ::clock_nanosleep(CLOCK_MONOTONIC, 0, &left, nullptr);
 }
 
 }  // namespace
@@ -161,12 +175,7 @@ void EventLoop::Impl::fire_timers() {
 int EventLoop::Impl::wait(std::array<epoll_event, kEvents>& events) const {
   timespec left{};
   const auto next = next_due();
-  if (next) {
-    const auto duration = std::max(Duration::zero(), *next - monotonic_now());
-    const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(duration);
-    left.tv_sec = seconds.count();
-    left.tv_nsec = std::chrono::duration_cast<std::chrono::nanoseconds>(duration - seconds).count();
-  }
+  if (next) left = to_timespec(std::max(Duration::zero(), *next - monotonic_now()));
   const int got = ::epoll_pwait2(epoll.get(), events.data(), kEvents, next ? &left : nullptr, nullptr);
   if (got < 0 && errno != EINTR) fail("wait for events");
   return got;
@@ -244,9 +253,11 @@ void EventLoop::post(Callback callback) {
 }
 
 void EventLoop::run() {
-  gather_bursts();
+  do_not_interrupt();
   std::array<epoll_event, kEvents> events{};
+  TurnPace pace(monotonic_now());
   while (!impl_->stopped) {
+    sleep(pace.rest(monotonic_now()));
     const int got = impl_->wait(events);
     for (int i = 0; i < got && !impl_->stopped; ++i) impl_->dispatch(events[static_cast<std::size_t>(i)]);
     if (!impl_->stopped) impl_->fire_timers();

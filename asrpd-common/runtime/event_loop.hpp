@@ -39,8 +39,8 @@ class EventLoop {
   void post(Callback callback);
 
   /// Runs until stop(). Gives the thread the scheduling policy SCHED_BATCH, unless it has been given another one than the
-  /// usual: it does not interrupt who runs, so that on a busy processor packets gather and are worked on in bursts; on an idle
-  /// one nothing changes.
+  /// usual: it does not interrupt who runs. On a busy processor turns keep a distance (turn_pace.hpp), so that packets gather
+  /// and are worked on in bursts; on an idle one nothing waits.
   void run();
   void stop();
 

@@ -46,20 +46,21 @@ def on_cpu(index: int, *argv: str) -> list[str]:
 
 
 def steer(space: Namespace) -> None:
-    """What `space` receives is worked on by the last processor, as another machine's would: else a veth pair has the sender do
-    it, and the node's thread would carry the server's network stack."""
-    if len(CPUS) < 2:
-        return
-    mask = f"{1 << CPUS[-1]:x}"
+    """What `space` receives is worked on by any processor, as another machine's would: else a veth pair has the sender do it, and
+    the node's thread would carry the server's network stack."""
+    digits = f"{sum(1 << cpu for cpu in CPUS):x}"
+    digits = digits.zfill(-(-len(digits) // 8) * 8)
+    mask = ",".join(digits[i:i + 8] for i in range(0, len(digits), 8))
     script = f"for file in /sys/class/net/*/queues/rx-0/rps_cpus; do echo {mask} >$file 2>/dev/null; done; true"
     run(["ip", "netns", "exec", space.name, "sh", "-c", script])
 
 
-def start_server(rig: Rig, programs: Programs, *options: str) -> "subprocess.Popen[Any]":
-    """An echo server on both families' addresses."""
+def start_server(rig: Rig, programs: Programs, *options: str, pinned: bool = True) -> "subprocess.Popen[Any]":
+    """An echo server on both families' addresses; `pinned`: on the last processor only."""
     listen = [word for address in ("0.0.0.0", "[::]") for word in ("--listen", f"{address}:{PORT}")]
     rig.server.sysctl({"net.core.somaxconn": 65535, "net.ipv6.bindv6only": 1})
-    server = rig.server.start(*on_cpu(1, programs.generator("echo_server"), *listen, *options))
+    argv = [programs.generator("echo_server"), *listen, *options]
+    server = rig.server.start(*(on_cpu(1, *argv) if pinned else argv))
     deadline = time.monotonic() + 10
     while f":{PORT} " not in rig.server.run("ss", "-Hltn"):
         if server.poll() is not None or time.monotonic() > deadline:

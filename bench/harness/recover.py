@@ -21,7 +21,7 @@ def _storm(rig: Rig, programs: Programs, family: int, sessions: int, window: int
     with open(page, "wb") as file:
         file.truncate(4096)
     cluster = Asrp(rig, programs, "nat")
-    server = start_server(rig, programs, "--sink", "--page", page, "--processes", str(PROCESSES))
+    server = start_server(rig, programs, "--sink", "--page", page, "--processes", str(PROCESSES), pinned=False)
     cluster.start()
     try:
         used = cpu_seconds(cluster.pids())
