@@ -203,6 +203,12 @@ def psv1(scene, flow=None, push="inline", prefix=""):
     return f
 
 
+def untranslated(scene):
+    """The servers have the service's address: the node translates nothing."""
+    st1 = Tuple(scene.client, 40000, scene.vip, 80)
+    return psv1(scene, Flow(st1, st1))
+
+
 def talk(scene, f, prefix="", seq=1001, ack=5001):
     """A request and its answer, seen on both sides."""
     p = prefix
@@ -328,14 +334,15 @@ def act(scene):
     return f
 
 
-def queries(scene, ports=None):
+def queries(scene, ports=None, cookies=True):
     """Many recoveries of one node."""
     for n in range(12):
         f = psv_flow(scene, 41000 + n)
         port = ports(n) if ports else scene.random.randrange(20000, 60000)
         scene.step(f"get{n}", ends=f.st1, flags=ACK | PSH, seq=1, ack=1, payload=b"hello")
-        scene.query(f"qs{n}", f.st1, scene.nodes[0], scene.servers[0], 0xEE00 + n, port)
-        scene.answer(f"rs{n}", scene.pair("RS", f.st1, f.st2, 0xEE00 + n), scene.nodes[0], scene.servers[0], port)
+        cookie = 0xEE00 + n if cookies else 0
+        scene.query(f"qs{n}", f.st1, scene.nodes[0], scene.servers[0], cookie, port)
+        scene.answer(f"rs{n}", scene.pair("RS", f.st1, f.st2, cookie), scene.nodes[0], scene.servers[0], port)
         scene.step(f"get{n}b", of=f"get{n}", ends=f.st2)
 
 
@@ -344,6 +351,7 @@ SCENARIOS = {
     "psv1-separate": lambda scene: psv1(scene, push="separate"),
     "psv1-full-nat": lambda scene: psv1(scene, psv_flow(scene, full_nat=True, data=b"\x07\x08")),
     "psv1-standalone": psv1_standalone,
+    "psv1-untranslated": untranslated,
     "psv2": psv2,
     "psv3": psv3,
     "psv3-data": lambda scene: psv3(scene, b"\x09\x0a"),

@@ -200,7 +200,8 @@ def all_faults(family=4):
         Fault("flag-bit", "reserved", True, S["psv2"], {"rs": octets(3, 0x40)}, ["rs"]),
         Fault("reserved-octet", "reserved", True, S["psv1"], {"ns": octets(6, 1)}, ["ns"]),
         Fault("reserved-of-hs", "reserved", True, S["act"], {"hs": octets(13, 1)}, ["hs"]),
-        Fault("na-in-flow", "carriage", True, S["psv1-standalone"], in_flow(None, "na")[0], ["na"]),
+        Fault("na-in-flow", "ack-destination", True, S["psv1-standalone"], in_flow(None, "na")[0], ["na"]),
+        Fault("rs-in-flow", "answer-header", True, S["psv2"], in_flow(None, "rs")[0], ["rs"]),
         Fault("ps-standalone", "carriage", True, lambda s: exchanges.psv1(s, push="separate"),
               {"ps": both(fields(carriage="standalone"), lambda step: ends(sport=51200, dport=51200)(step))}, ["ps"]),
         Fault("ns-port", "port", True, S["psv1-standalone"], {"ns-late": ends(dport=51201)}, ["ns-late"]),
@@ -240,8 +241,13 @@ def all_faults(family=4):
         # --- QS, RS, RX
         Fault("qs-port", "query-port", True, S["psv2"], {"qs": ends(sport=51200, dport=51300), "rs": ends(sport=51200, dport=51300)},
               ["qs"]),
+        Fault("qs-port-alone", "query-port", True, S["psv2"],
+              {"qs": ends(dport=51300), "rs": fields(left_out=True), "page4": fields(left_out=True)}, ["qs"]),
         Fault("fixed-port", "query-random", True, lambda s: exchanges.queries(s, lambda n: 33000), {}, ["qs8"]),
         Fault("counting-port", "query-random", True, lambda s: exchanges.queries(s, lambda n: 33000 + n), {}, ["qs8"]),
+        Fault("fixed-port-without-cookies", "query-random", True, lambda s: exchanges.queries(s, lambda n: 33000, False), {}, ["qs8"]),
+        Fault("port-by-two", "query-random", True, lambda s: exchanges.queries(s, lambda n: 65531 + 2 * n & 65535), {}, ["qs8"]),
+        Fault("port-by-thousand", "query-random", True, lambda s: exchanges.queries(s, lambda n: 33000 - 1000 * n), {}, ["qs9"]),
         Fault("qs-direction", "query-tuple", False, S["psv2"], {"qs": lambda step: message(st1=reverse(step.message.st1))(step)}, ["qs"]),
         Fault("rs-ports-swapped", "answer-header", True, S["psv2"], {"rs": ends_swapped_ports}, ["qs", "rs"]),
         Fault("rx-from-elsewhere", "answer-unasked", False, S["psv3"], {"rx": ends(src=clean.nodes[0])}, ["rx"]),
@@ -257,6 +263,7 @@ def all_faults(family=4):
         # --- PS, HS
         Fault("ps-cookie", "push-cookie", True, S["psv1"], {"ps": message(cookie=7)}, ["ns", "ps"]),
         Fault("hs-cookie", "hello-cookie", True, S["act"], {"ns": message(cookie=7)}, ["hs", "ns"]),
+        Fault("ns-for-hs-elsewhere", "hello-destination", True, S["act"], {"ns": ends(dst=clean.other_client)}, ["hs", "ns"]),
         Fault("hs-unanswered", "hello-missing", False, _end(_hello_twice), {}, ["hs2"]),
         # --- both sides of a strip
         Fault("ps-not-removed", "not-removed", True, S["psv1"], {"synack": _with_push(clean)}, ["synack"]),
@@ -270,6 +277,9 @@ def all_faults(family=4):
             Fault("ps-behind", "push-order", False, _push_behind, {}, ["synack1", "ps"]),
             Fault("hs-in-front", "hello-order", False, _hello_order, {}, ["hs2", "get3"]),
             Fault("data-changed", "stream", True, S["psv1"], {"get2": fields(payload=b"POST" + b"x" * 29)}, ["get", "get2"]),
+            Fault("sequence-untranslated", "sequence", True, S["psv1-untranslated"], {"get2": fields(seq=1037)}, ["get", "get2"]),
+            Fault("data-untranslated", "stream", True, S["psv1-untranslated"], {"page2": fields(payload=b"z" * 119)}, ["page", "page2"]),
+            Fault("datagram-changed", "stream", False, S["udp-created"], {"tell2": fields(payload=b"what is sold")}, ["tell", "tell2"]),
             Fault("message-left", "stream", True, S["psv1"], {"synack": _left_over(clean)}, ["ps", "synack"]),
         ]
     return found

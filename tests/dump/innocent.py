@@ -5,7 +5,7 @@ what it finds there possible, never certain."""
 import files
 import packets
 from asrp import UDP, Message, Tuple
-from exchanges import ASRP_PORT, BEGIN, PSH, SYN, Flow, late_ns, psv1, psv_flow, reverse, udp_flow
+from exchanges import ASRP_PORT, BEGIN, PSH, SYN, Flow, late_ns, psv1, psv_flow, reverse, udp_flow, untranslated
 from packets import ACK, udp
 
 
@@ -98,6 +98,39 @@ def cookie_of_each_try(scene):
     scene.answer("rs", scene.pair("RS", f.st1, f.st2, 0xAA02), scene.nodes[1], f.st2.dst, 33001)
 
 
+def derived_cookie(scene, node=0):
+    """Cookies are derived from the session: a later query, which is missing, had the same one."""
+    f = psv1(scene)
+    scene.query("qs", reverse(f.st2), scene.nodes[1], f.st2.dst, 0xAA01, 33001)
+    scene.answer("rs", scene.pair("RS", f.st1, f.st2, 0xAA01), scene.nodes[1], f.st2.dst, 33001)
+    scene.pause(30)
+    scene.answer("rs2", scene.pair("RS", f.st1, f.st2, 0xAA01), scene.nodes[node], f.st2.dst, 45678)
+
+
+def two_queries_without_cookies(scene):
+    """One port, no cookies, two sessions."""
+    flows = [psv_flow(scene, port) for port in (41001, 41002)]
+    for n, f in enumerate(flows):
+        scene.query(f"qs{n}", f.st1, scene.nodes[0], scene.servers[0], 0, 40000)
+    for n, f in enumerate(flows):
+        scene.answer(f"rx{n}", scene.one("RX", f.st1, 0), scene.nodes[0], scene.servers[0], 40000)
+
+
+def one_identification(scene):
+    """Who sends numbers his packets 7, all of them; one is missing in front of the node."""
+    f = untranslated(scene)
+    for n, left_out in enumerate((False, False, True)):
+        scene.step(f"more{n}", ends=f.st1, flags=ACK | PSH, seq=1034 + 40 * n, ack=5120, payload=b"x" * 40, ident=7, left_out=left_out)
+        scene.step(f"more{n}b", of=f"more{n}", ends=f.st2)
+
+
+def neighbouring_ports(scene):
+    """Two recoveries take turns, and their random ports happen to be neighbours."""
+    for n in range(20):
+        f = psv_flow(scene, 41001 + n % 2)
+        scene.query(f"qs{n}", f.st1, scene.nodes[0], scene.servers[0], 0xA1 + n % 2, 40000 + n % 2)
+
+
 def foreign(source, destination, payload):
     """A datagram of programs that have nothing to do with ASRP, one of which got ASRP-PORT for its socket."""
 
@@ -128,6 +161,11 @@ SCENES = {
     "two hellos": two_hellos,
     "sessions anew": sessions_anew,
     "cookie of each try": cookie_of_each_try,
+    "derived cookie": derived_cookie,
+    "derived cookie, same node": lambda scene: derived_cookie(scene, 1),
+    "two queries without cookies": two_queries_without_cookies,
+    "one identification": one_identification,
+    "neighbouring ports": neighbouring_ports,
     "STUN": foreign(19302, ASRP_PORT, bytes.fromhex("000100002112a442") + b"x" * 12),
     "TFTP": foreign(40001, ASRP_PORT, bytes.fromhex("00030001") + b"x" * 512),
     "TFTP acknowledgment": foreign(ASRP_PORT, 40001, bytes.fromhex("00040001")),
@@ -136,4 +174,6 @@ SCENES = {
     "zeros": foreign(40001, ASRP_PORT, bytes(4)),
     "left in its datagram": left_in_datagram,
 }
-SILENT = {"data changes", "two hellos", "left in its datagram", "TFTP acknowledgment", "DNS"}  # nothing to find at all
+# Nothing to find at all.
+SILENT = {"data changes", "two hellos", "two queries without cookies", "one identification", "neighbouring ports", "left in its datagram",
+          "TFTP acknowledgment", "DNS"}

@@ -13,6 +13,8 @@ import unittest
 from pathlib import Path
 
 import exchanges
+import faults_test
+import files
 import innocent
 from exchanges import Scene
 
@@ -89,6 +91,30 @@ class Reports(unittest.TestCase):
             self.assertEqual(stats["messages"], {"NS": {"inline-udp": 1}, "PS": {"inline-udp": 1}})
             (session,), _ = report(made.octets(), "--sessions")
             self.assertEqual((session["messages"]["PS"], len(session["restored"])), (1, 1))
+
+    def messages(self, frames):
+        (stats,), _ = report(files.pcap(sorted(frames, key=lambda f: f.time), exchanges.RAW_IP, nano=True), "--stats")
+        return {kind: sum(by.values()) for kind, by in stats["messages"].items()}
+
+    def test_a_message_in_two_captures_whose_clocks_differ_is_one_message(self):
+        for family in (4, 6):
+            made = Scene(family)
+            exchanges.late_ns(made, exchanges.psv_flow(made))
+            for other in (lambda o: o, faults_test.a_hop_on):  # both ends of a link; both sides of a router, whose clock is ahead
+                again = [files.Frame(f.time - 3_000_000, other(f.octets)) for f in made.frames]
+                self.assertEqual(self.messages(made.frames + again), {"NS": 1, "NA": 1})
+
+    def test_a_separate_packet_that_is_sent_again_is_another_message(self):
+        """Each copies the header of one packet, its identification too."""
+        for family in (4, 6):
+            made = Scene(family)
+            f = exchanges.psv_flow(made)
+            for n in range(4):
+                made.step(f"ns{n}", ends=f.st2, carriage="separate", ident=77, seq=1001, ack=5001, wait=300_000,
+                          message=made.pair("NS", f.st1, f.st2, 7, ["F-NA"], node=made.nodes[0]))
+            self.assertEqual(self.messages(made.frames), {"NS": 4})
+            behind = [files.Frame(f.time + 50_000, faults_test.a_hop_on(f.octets)) for f in made.frames]
+            self.assertEqual(self.messages(made.frames + behind), {"NS": 4})
 
     def test_check(self):
         made = Scene(4, {"ps": lambda step: setattr(step.message, "cookie", 7)})

@@ -180,6 +180,34 @@ TEST_CASE("sessions leave when they are idle, sooner when they ended, and when t
   CHECK(log.follower.live() == 0);
 }
 
+TEST_CASE("a packet with a wrong stamp doesn't make sessions old") {
+  Log log;
+  Tape tape(log);
+  const auto talk = [&](const char* text) { tape.add(tcp(kSt2).push().payload(text).build()); };
+  tape.add(inline_of(tcp(kSt2).syn().build(), ns(kPair).node(kNode1)));
+  for (const std::int64_t off : {-1'750'000'000, 1'000'000'000, 100'000}) {
+    tape.off_by_s(off).add(tcp(tcp_tuple("192.0.2.1:1", "192.0.2.2:2")).build());
+    tape.off_by_s(0);
+    talk("a");
+    talk("b");
+  }
+  const TuplePair other{tcp_tuple("203.0.113.8:1", "198.51.100.1:80"), tcp_tuple("203.0.113.8:1", "10.0.0.1:80")};
+  tape.add(inline_of(tcp(other.server_side).syn().build(), ns(other).node(kNode1)));
+  talk("c");
+  CHECK(log.follower.live() == 2);
+  tape.off_by_s(1000);  // within an hour: silence
+  talk("d");
+  CHECK(log.follower.live() == 0);
+}
+
+TEST_CASE("a capture from before 1970 is a capture") {
+  Log log;
+  Tape tape(log);
+  tape.off_by_s(-1'750'000'000).add(inline_of(tcp(kSt2).syn().build(), ns(kPair).node(kNode1)));
+  tape.add(tcp(kSt2).push().payload("a").build());
+  CHECK(log.lines == Lines{"1 NS server> #1", "2 flow server> #1"});
+}
+
 TEST_CASE("sessions that hold much leave sooner: what all of them occupy is bounded") {
   constexpr std::size_t kMost = 200'000;
   Log log({.max_octets = kMost});

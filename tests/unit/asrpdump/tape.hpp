@@ -23,7 +23,7 @@ class Tape {
     dump::Frame frame;
     frame.number = ++number_;
     now_ += 1'000'000;
-    frame.stamp = {1'700'000'000 + now_ / 1'000'000'000, static_cast<std::uint32_t>(now_ % 1'000'000'000), 9};
+    frame.stamp = {1'700'000'000 + off_ + now_ / 1'000'000'000, static_cast<std::uint32_t>(now_ % 1'000'000'000), 9};
     frame.octets = ip;
     frame.wire_size = ip.size();
     if (const dump::Packet* packet = decoder_.decode(frame)) report_.on_packet(*packet);
@@ -33,6 +33,8 @@ class Tape {
   std::uint64_t add_cut(const Buffer& ip, std::size_t captured) {
     return add(Buffer(ip.begin(), ip.begin() + static_cast<std::ptrdiff_t>(captured)));
   }
+  /// The packets from here on have stamps that are so much off.
+  Tape& off_by_s(std::int64_t seconds) { return off_ = seconds, *this; }
   Tape& wait_ms(std::int64_t milliseconds) { return now_ += milliseconds * 1'000'000, *this; }
   /// The next packet comes this much later than the one before, instead of a millisecond.
   Tape& after_us(std::int64_t microseconds) { return now_ += microseconds * 1'000 - 1'000'000, *this; }
@@ -49,6 +51,7 @@ class Tape {
   dump::Decoder decoder_{options()};
   std::uint64_t number_ = 0;
   std::int64_t now_ = 0;
+  std::int64_t off_ = 0;
 };
 
 inline Buffer inline_of(const Buffer& ip, const MessageBuilder& message) {

@@ -24,6 +24,7 @@ void CheckReport::on_packet(const Packet& packet) {
   if (packet.sighting.claim == Claim::invalid && packet.view && !invalid_seen_.is_copy(look_at(packet))) {
     check_invalid(packet, memory_, sink_);
   }
+  if (is_astray(packet, memory_, follower_) && !invalid_seen_.is_copy(look_at(packet))) check_astray(packet, sink_);
   if (packet.view && packet.view->is_icmp()) learn_path(packet, memory_);
   follower_.on_packet(packet);
 }

@@ -31,7 +31,7 @@ Follower::Follower(const FollowOptions& options, FollowListener& listener) : opt
 }
 
 void Follower::on_packet(const Packet& packet) {
-  now_ = std::max(now_, packet.stamp.total_nanoseconds());
+  clock_.see(packet.stamp.total_nanoseconds());
   expire();
   if (!packet.view || packet.view->is_icmp()) return;
   Heard heard;
@@ -76,6 +76,7 @@ Session& Follower::create(const TuplePair& tuples, bool paired, const Heard& hea
   session.tuples = tuples;
   session.paired = paired;
   session.first = session.last = heard.seen.at;
+  session.touched = clock_.passed();
   ++live_;
   link(slot);
   name(slot, tuples.client_side);
@@ -97,14 +98,14 @@ void Follower::unname(Slot slot, const Tuple& tuple) {
   if (found != by_tuple_.end() && found->second == slot) by_tuple_.erase(found);
 }
 
-void Follower::pair_up(Session& session, const TuplePair& tuples) {
+void Follower::pair_up(Session& session, const TuplePair& tuples, const Moment& at) {
   unname(session.slot, session.tuples.client_side);
   if (session.paired) unname(session.slot, session.tuples.server_side);
   session.tuples = tuples;
   session.paired = true;
   name(session.slot, tuples.client_side);
   name(session.slot, tuples.server_side);
-  catch_up(session);
+  catch_up(session, at);
 }
 
 // --- age ------------------------------------------------------------------------------------------------------------
@@ -128,6 +129,7 @@ void Follower::unlink(Slot slot) {
 void Follower::touch(Session& session, const Moment& at) {
   unlink(session.slot);
   session.last = at;
+  session.touched = clock_.passed();
   link(session.slot);
 }
 
@@ -161,8 +163,8 @@ void Follower::weigh(Session& session) {
 }
 
 void Follower::expire() {
-  const auto too_old = [&](const List& list, std::chrono::seconds limit) {
-    return list.oldest != kNone && now_ - slots_[list.oldest]->last.time > std::chrono::nanoseconds(limit).count();
+  const auto too_old = [&](const List& list, std::chrono::nanoseconds limit) {
+    return list.oldest != kNone && clock_.passed() - slots_[list.oldest]->touched > static_cast<std::uint64_t>(limit.count());
   };
   while (too_old(open_, options_.idle)) leave(open_.oldest);
   while (too_old(ended_, options_.ended)) leave(ended_.oldest);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "packet.hpp"
+#include "report/follow_clock.hpp"
 #include "report/follow_places.hpp"
 #include "report/follow_queries.hpp"
 #include "report/follow_seen.hpp"
@@ -105,10 +106,12 @@ class Follower {
   /// That the sessions occupy.
   [[nodiscard]] std::size_t octets() const { return slots_.size() * sizeof(slots_[0]) + held_; }
   [[nodiscard]] const Queries& queries() const { return queries_; }
+  /// True for a tuple of a session that is followed.
+  [[nodiscard]] bool knows(const Tuple& tuple) { return find(tuple) != nullptr; }
   /// Where nodes are; what a report learns more of it, it may add.
   [[nodiscard]] NodePlaces& places() { return places_; }
-  /// Time of the latest packet.
-  [[nodiscard]] std::int64_t now() const { return now_; }
+  /// Time of the latest packet, those apart whose stamps are wrong.
+  [[nodiscard]] std::int64_t now() const { return clock_.now(); }
 
  private:
   struct Hash {
@@ -126,7 +129,7 @@ class Follower {
   Session& create(const TuplePair& tuples, bool paired, const Heard& heard);
   void name(Slot slot, const Tuple& tuple);
   void unname(Slot slot, const Tuple& tuple);
-  void pair_up(Session& session, const TuplePair& tuples);
+  void pair_up(Session& session, const TuplePair& tuples, const Moment& at);
   void touch(Session& session, const Moment& at);
   void leave(Slot slot);
   void forget_one();
@@ -140,8 +143,8 @@ class Follower {
   void flow(Heard& heard);
   void place(Heard& heard) const;
   void pass(Heard& heard);
-  static void compare(Heard& heard, Waiting& waiting);
-  void catch_up(Session& session);
+  static void compare(Heard& heard, Waiting& waiting, bool one_tuple);
+  void catch_up(Session& session, const Moment& at);
   void hear(Heard& heard);
 
   // Messages (follow_message.cpp).
@@ -167,7 +170,7 @@ class Follower {
   std::size_t held_ = 0;  // octets outside of slots_
   std::uint64_t next_id_ = 1;
   std::uint64_t forgotten_ = 0;
-  std::int64_t now_ = 0;
+  CaptureClock clock_;
   Copies copies_;
   Copies sides_;  // see passed()
   Recent recent_;
@@ -178,6 +181,8 @@ class Follower {
   std::vector<Seen> early_;
 };
 
+/// The header that an RS or RX must have: the query's with its addresses swapped, not its ports. And the other way round.
+Tuple answer_header(const Tuple& query);
 /// True for a SYN that isn't the one the session began with, nor that one as a node altered it: the ports are used anew.
 bool begins_anew(const Session& session, const Seen& seen);
 

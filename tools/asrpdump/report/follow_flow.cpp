@@ -60,20 +60,23 @@ void Follower::place(Heard& heard) const {
   }
 }
 
-// A packet in front of the node waits for its other sighting; one behind the node looks for the earlier one.
+// A packet in front of the node waits for its other sighting; one behind the node looks for the earlier one. Where the node
+// translates nothing, only the TTL could tell which it is: what is seen again unaltered is a copy, and doesn't come here.
 void Follower::pass(Heard& heard) {
   Session& session = *heard.session;
-  if (session.tuples.client_side == session.tuples.server_side || heard.side == Side::none) return;
+  if (heard.side == Side::none) return;
   const Seen& seen = heard.seen;
+  const bool translated = session.tuples.client_side != session.tuples.server_side;
   const bool in_front = (heard.side == Side::client) == heard.to_server;
   if (!session.waiting) session.waiting = std::make_unique<std::array<Waiting, 2>>();
   Waiting& waiting = (*session.waiting)[heard.to_server ? 0 : 1];
-  if (in_front) {
+  if (!translated) compare(heard, waiting, true);
+  if (translated ? in_front : !heard.altered) {
     waiting.packets[waiting.next] = {seen.at,    seen.digest,       seen.seq,       seen.ack, seen.data,
-                                     seen.ip_id, seen.message_size, seen.tcp_flags, true};
+                                     seen.ip_id, seen.message_size, seen.tcp_flags, seen.ttl, true};
     waiting.next = (waiting.next + 1) % Waiting::kKept;
-    return;
   }
+  if (!translated || in_front) return;
   for (std::size_t i = 0; i < Waiting::kKept; ++i) {  // the oldest first: what was sent first comes out first
     Before& before = waiting.packets[(waiting.next + i) % Waiting::kKept];
     if (!before.waits || !same_packet(before, seen)) continue;
@@ -82,20 +85,25 @@ void Follower::pass(Heard& heard) {
     session.longest_held = std::max(session.longest_held, seen.at.time - before.at.time);
     return;
   }
-  if (seen.is_tcp()) compare(heard, waiting);
+  compare(heard, waiting, false);
 }
 
-// No packet in front of the node is the same as this one behind it. Is it one that the node altered?
-void Follower::compare(Heard& heard, Waiting& waiting) {
+// No packet in front of the node is the same as this one behind it. Is it one that the node altered? Where both have one tuple
+// (`one_tuple`), only one with the same identification and a larger TTL can be.
+void Follower::compare(Heard& heard, Waiting& waiting, bool one_tuple) {
   const Seen& seen = heard.seen;
+  const auto has_id = [&](const Before& before) { return before.ip_id != 0 && before.ip_id == seen.ip_id; };
+  // Who gives all packets one identification tells nothing by it.
+  const bool telling = std::count_if(waiting.packets.begin(), waiting.packets.end(), has_id) == 1;
   for (Before& before : waiting.packets) {
     if (!before.waits || before.tcp_flags != seen.tcp_flags || seen.at.time - before.at.time > kSecond) continue;
-    const bool same_id = before.ip_id != 0 && before.ip_id == seen.ip_id;
+    const bool same_id = has_id(before);
+    if (one_tuple && (!same_id || !telling || before.ttl <= seen.ttl)) continue;
     const bool same_numbers = before.seq == seen.seq && before.ack == seen.ack;
     const bool syn = (seen.tcp_flags & packet::kTcpSyn) != 0;
     const bool one_kept = before.digest != 0 && seen.data >= 16 && (before.seq == seen.seq) != (before.ack == seen.ack);
     if (same_data(before, seen)) {
-      if (same_id || syn || one_kept) heard.change = Change::numbers;
+      if (!same_numbers && (same_id || syn || one_kept)) heard.change = Change::numbers;
     } else if (same_id && same_numbers) {  // larger or smaller data are also what segmentation offload makes of them
       if (before.data == seen.data) heard.change = Change::data;
       if (before.message != 0 && before.data + before.message == seen.data) heard.change = Change::left_over;
@@ -103,7 +111,8 @@ void Follower::compare(Heard& heard, Waiting& waiting) {
     if (heard.change == Change::none) continue;
     before.waits = false;
     heard.altered = before;
-    heard.certainly = same_id || syn;
+    // A datagram has no numbers that tell it from others, and identifications may be drawn by lot.
+    heard.certainly = seen.is_tcp() && ((same_id && telling) || syn);
     return;
   }
 }
@@ -128,11 +137,11 @@ void Follower::hear(Heard& heard) {
   weigh(session);
 }
 
-void Follower::catch_up(Session& session) {
+void Follower::catch_up(Session& session, const Moment& at) {
   early_.clear();
-  recent_.take(session.tuples.client_side, now_ - kEarly, early_);
+  recent_.take(session.tuples.client_side, at.time - kEarly, early_);
   if (session.tuples.server_side != session.tuples.client_side) {
-    recent_.take(session.tuples.server_side, now_ - kEarly, early_);
+    recent_.take(session.tuples.server_side, at.time - kEarly, early_);
     std::stable_sort(early_.begin(), early_.end(), [](const Seen& a, const Seen& b) { return a.at.number < b.at.number; });
   }
   // The latest SYN begins what the message tells of; what came before it belongs to an older connection of the same ports.

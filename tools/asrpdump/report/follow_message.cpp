@@ -17,18 +17,15 @@ bool is_zero(const Tuple& tuple) {
   return tuple.src.address.is_unspecified() && tuple.dst.address.is_unspecified() && tuple.src.port == 0 && tuple.dst.port == 0;
 }
 
-bool same_flow(const Tuple& one, const Tuple& other) { return one == other || one == other.reversed(); }
-
-/// The header that an RS or RX must have: the query's with its addresses swapped.
-Tuple answer_header(const Tuple& query) {
-  return {{query.dst.address, query.src.port}, {query.src.address, query.dst.port}, query.protocol};
-}
-
 bool names(const wire::Message& answer, const Tuple& tuple) {
   return same_flow(answer.st1, tuple) || (answer.type == MsgType::RS && same_flow(answer.st2, tuple));
 }
 
 }  // namespace
+
+Tuple answer_header(const Tuple& query) {
+  return {{query.dst.address, query.src.port}, {query.src.address, query.dst.port}, query.protocol};
+}
 
 // A node need not take the message out of a datagram: then it is seen on both sides. Each is looked up as it is on the
 // server's.
@@ -91,17 +88,17 @@ Session& Follower::new_session(Heard& heard) {
     const bool anew = in_syn && begins_anew(*session, heard.seen);
     if (!same && session->refused && session->tuples.client_side == message.st1) {
       heard.remapped = true;
-      pair_up(*session, message.tuples());
+      pair_up(*session, message.tuples(), heard.seen.at);
     } else if (!same || anew) {
       if (session->tuples.client_side == message.st1) leave(session->slot);
       session = nullptr;
     }
   } else if (session != nullptr) {
-    pair_up(*session, message.tuples());
+    pair_up(*session, message.tuples(), heard.seen.at);
   }
   if (session == nullptr) {
     session = &create(message.tuples(), true, heard);
-    catch_up(*session);
+    catch_up(*session, heard.seen.at);
   }
   if (!session->created) session->created = heard.seen.at;
   session->refused = false;
@@ -117,9 +114,9 @@ Session& Follower::with_pair(Heard& heard) {
   if (session == nullptr && !conflict) session = find(message.st2);
   if (session == nullptr) {
     session = &create(message.tuples(), !conflict, heard);
-    if (!conflict) catch_up(*session);
+    if (!conflict) catch_up(*session, heard.seen.at);
   } else if (!conflict && (!session->paired || (session->refused && message.type != MsgType::NA))) {
-    pair_up(*session, message.tuples());
+    pair_up(*session, message.tuples(), heard.seen.at);
     session->refused = false;
   }
   if (conflict) refuse(*session, message);
@@ -155,8 +152,8 @@ void Follower::query(Heard& heard) {
     asked.last = heard.seen.at;
     heard.asked = &asked;
   };
-  Asked fresh{message.st1, header.src, header.dst, message.cookie, 0, heard.seen.at, heard.seen.at, 1, {}, {}};
-  if (!message.session_data.empty()) fresh.session_data = digest_of(message.session_data);
+  const Asked fresh{message.st1, header.src, header.dst, message.cookie, data_digest(message), heard.seen.at, heard.seen.at,
+                    1,           {},         {}};
   if (heard.probe) {
     for (std::size_t i = 0; i < std::min<std::size_t>(probes_.size(), 64); ++i) {
       if (Asked& asked = probes_[probes_.size() - 1 - i]; is_it(asked)) return repeat(asked);
@@ -241,7 +238,7 @@ void Follower::answer(Heard& heard) {
       heard.probe = false;
     } else if (names(message, heard.asked->tuple) && (!heard.session->paired || heard.session->refused)) {
       const std::size_t index = static_cast<std::size_t>(heard.asked - heard.session->asked.data());
-      pair_up(*heard.session, message.tuples());
+      pair_up(*heard.session, message.tuples(), heard.seen.at);
       heard.session->refused = false;
       heard.asked = &heard.session->asked[index];
     }

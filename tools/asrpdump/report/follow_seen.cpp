@@ -5,13 +5,13 @@
 #include <random>
 
 #include "asrp/base/siphash.hpp"
+#include "decode/places.hpp"
 
 namespace asrp::dump {
 namespace {
 
-constexpr std::int64_t kMillisecond = 1'000'000;
-constexpr std::int64_t kLongestWay = 2'000 * kMillisecond;  // between two sightings of one packet
-constexpr std::size_t kDigested = 32;                       // octets of user data: what short snapshots still have
+constexpr std::size_t kDigested = 32;  // octets of user data: what short snapshots still have
+constexpr int kCooked2 = 276;          // the link type that tells the interface
 
 // Who writes a capture must not be able to choose two contents with one digest.
 const HashKey& key() {
@@ -39,6 +39,16 @@ std::uint64_t key_of(const Seen& seen) {
   return hash == 0 ? 1 : hash;
 }
 
+std::uint32_t link_of(const Packet& packet) {
+  if (packet.link_type != kCooked2) return 0;
+  const Places places = places_of(packet.frame, packet.link_type);
+  const auto interface = static_cast<std::uint32_t>(places.from | places.to);
+  return places.from == places.to ? 0 : 2 * interface + (places.to != 0 ? 1 : 0) + 1;
+}
+
+// Where on its way a packet was seen, never 0.
+std::uint32_t point_of(const Seen& seen) { return (seen.link << 9) | 0x100 | seen.ttl; }
+
 }  // namespace
 
 std::uint64_t digest_of(Octets octets) {
@@ -54,6 +64,10 @@ std::uint64_t digest_of(const Tuple& tuple) {
 
 std::uint64_t flow_hash(const Tuple& tuple) { return digest_of(normalised(tuple)); }
 
+std::uint64_t data_digest(const wire::Message& message) {
+  return message.session_data.empty() ? 0 : digest_of(message.session_data);
+}
+
 Seen look_at(const Packet& packet) {
   const packet::PacketView& view = *packet.view;
   Seen seen;
@@ -67,7 +81,11 @@ Seen look_at(const Packet& packet) {
     seen.seq = view.tcp_sequence();
     seen.ack = view.tcp_acknowledgment();
   }
+  seen.link = link_of(packet);
   const Sighting& sighting = packet.sighting;
+  const bool separate = sighting.claim == Claim::message && (sighting.carriage == packet::Carriage::separate_tcp ||
+                                                             sighting.carriage == packet::Carriage::separate_udp);
+  seen.own_id = seen.ip_id != 0 && !separate;
   std::size_t inside = 0;
   if (sighting.claim == Claim::message) {
     seen.message = digest_of(sighting.octets);
@@ -87,22 +105,40 @@ Seen look_at(const Packet& packet) {
 
 Copies::Copies() : sets_(kSets) {}
 
+bool Copies::Entry::is_sighting(const Seen& seen) const {
+  const std::int64_t age = seen.at.time < time ? time - seen.at.time : seen.at.time - time;
+  if (age > kLongestWay) return false;
+  const auto has = [&](auto which) { return std::any_of(points.begin(), points.end(), which); };
+  if (!has([&](std::uint32_t point) { return point != 0 && point % 256 == seen.ttl; })) return true;
+  if (seen.own_id) return age <= kSkewOfOwnId;
+  const bool same_link = seen.link != 0 && has([&](std::uint32_t point) { return point == point_of(seen); });
+  return !same_link && age <= kSkew;
+}
+
+void Copies::Entry::note(const Seen& seen) {
+  const std::uint32_t point = point_of(seen);
+  for (std::uint32_t& known : points) {
+    if (known == point) return;
+    if (known != 0) continue;
+    known = point;
+    return;
+  }
+}
+
 bool Copies::is_copy(const Seen& seen) {
   const std::uint64_t key = key_of(seen);
   auto& set = sets_[key % kSets];
-  Entry* oldest = &set[0];
+  Entry* place = &set[0];
   for (Entry& entry : set) {
     if (entry.key == key) {
-      const std::int64_t age = seen.at.time - entry.time;
-      const bool identified = seen.ip_id != 0 || seen.ttl < entry.ttl;
-      const bool copy = age <= (identified ? kLongestWay : kMillisecond);
-      entry.time = seen.at.time;
-      entry.ttl = copy ? std::min(entry.ttl, seen.ttl) : seen.ttl;
-      return copy;
+      if (entry.is_sighting(seen)) return entry.note(seen), true;
+      place = &entry;
+      break;
     }
-    if (entry.time < oldest->time) oldest = &entry;
+    if (entry.time < place->time) place = &entry;
   }
-  *oldest = {key, seen.at.time, seen.ttl};
+  *place = {key, seen.at.time, {}};
+  place->note(seen);
   return false;
 }
 

@@ -24,6 +24,8 @@ struct Seen {
   std::uint8_t tcp_flags = 0;
   std::uint8_t ttl = 0;
   std::uint16_t ip_id = 0;  // 0 for IPv6
+  bool own_id = false;      // it tells this packet from others: a separate packet has that of another one
+  std::uint32_t link = 0;   // interface and direction, if the capture tells them; else 0
   std::uint32_t seq = 0;
   std::uint32_t ack = 0;
   std::uint32_t data = 0;     // octets of user data, a message not counted
@@ -43,12 +45,22 @@ Seen look_at(const Packet& packet);
 /// Digest of octets for comparisons inside one run; never 0.
 std::uint64_t digest_of(Octets octets);
 std::uint64_t digest_of(const Tuple& tuple);
+/// Of its Session-Data; 0 if it has none.
+std::uint64_t data_digest(const wire::Message& message);
 
-/// Remembers the latest packets, to know one that a capture of several links, or several merged captures, show again: it has
-/// the same octets and, if it has an IPv4 identification, the same one; without one a lower TTL, or it follows within a
-/// millisecond. A repetition by the sender is none of these. Bounded: the oldest of four with neighbouring digests makes room.
+/// True for the tuples of one flow, in whichever direction.
+inline bool same_flow(const Tuple& one, const Tuple& other) { return one == other || one == other.reversed(); }
+
+/// Remembers the latest packets, to know one that a capture of several links, or several merged captures, show again. It has
+/// the same octets. With another TTL it was seen at another hop. With the same TTL it was sent again, unless it follows so soon
+/// that only the clocks of two captures, or two interfaces of one host, lie between: nobody repeats that quickly, and who
+/// repeats has another IPv4 identification, if there is one. Bounded: the oldest of four with neighbouring digests makes room.
 class Copies {
  public:
+  static constexpr std::int64_t kLongestWay = 2'000'000'000;  // nanoseconds from the first sighting of a packet to its last
+  static constexpr std::int64_t kSkew = 10'000'000;           // of clocks
+  static constexpr std::int64_t kSkewOfOwnId = 200'000'000;   // the same, where the identification speaks for it
+
   Copies();
   /// True if `seen` is a packet that was seen before.
   bool is_copy(const Seen& seen);
@@ -56,8 +68,11 @@ class Copies {
  private:
   struct Entry {
     std::uint64_t key = 0;
-    std::int64_t time = 0;
-    std::uint8_t ttl = 0;
+    std::int64_t time = 0;                  // of the first sighting
+    std::array<std::uint32_t, 6> points{};  // of all: link and TTL; 0 behind the last
+
+    [[nodiscard]] bool is_sighting(const Seen& seen) const;
+    void note(const Seen& seen);
   };
   static constexpr std::size_t kSets = 8192;
   std::vector<std::array<Entry, 4>> sets_;

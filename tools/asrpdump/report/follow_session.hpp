@@ -59,6 +59,7 @@ struct Before {
   std::uint16_t ip_id = 0;
   std::uint16_t message = 0;  // octets of the message that was in it
   std::uint8_t tcp_flags = 0;
+  std::uint8_t ttl = 0;
   bool waits = false;
 };
 
@@ -100,7 +101,8 @@ struct Session {
 
   // The follower's own: what it occupies outside of its place, its place, the neighbours in the list by age, and whose
   // server-side tuple it took over.
-  std::size_t octets = 0;  // as they were last weighed
+  std::size_t octets = 0;     // as they were last weighed
+  std::uint64_t touched = 0;  // by CaptureClock::passed()
   std::uint32_t slot = 0;
   std::uint32_t newer = 0;
   std::uint32_t older = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rules about one packet by itself.
 #include "asrp/packet/checksum.hpp"
+#include "asrp/wire/decode.hpp"
 #include "report/follow_text.hpp"
 #include "report/rules/rule.hpp"
 
@@ -22,15 +23,36 @@ void reserved_is_zero(const Case& c, const Sighting& sighting) {
          name_of(c.message()) + " has " + what + "; both are sent as zero");
 }
 
+/// What gives the message a header of its own; null for those that travel with the flow, or may.
+const Rule* rule_of_header(MsgType type) {
+  switch (type) {
+    case MsgType::NA:
+      return &rule::kAckDestination;
+    case MsgType::NC:
+      return &rule::kConflictDestination;
+    case MsgType::QS:
+      return &rule::kQueryPort;
+    case MsgType::RS:
+    case MsgType::RX:
+      return &rule::kAnswerHeader;
+    default:
+      return nullptr;
+  }
+}
+
 // HS and PS have to reach the node that the flow reaches, QS and the answers have headers of their own.
 void travels_rightly(const Case& c) {
   const MsgType type = c.message().type;
-  if (type == MsgType::NS) return;
   const bool with_flow = type == MsgType::HS || type == MsgType::PS;
-  if (with_flow != is_standalone(c)) return;
-  c.find(rule::kCarriage, Certainty::certain, {c.at().number},
-         name_of(c.message()) +
-             (with_flow ? " is standalone; it travels with the flow" : " travels with a flow; it has a header of its own"));
+  if (with_flow && is_standalone(c)) {
+    c.find(rule::kCarriage, Certainty::certain, {c.at().number},
+           name_of(c.message()) + " is standalone; it travels with the flow");
+  }
+  const Rule* const header = is_standalone(c) ? nullptr : rule_of_header(type);
+  if (header == nullptr) return;
+  // Section 4.3.7 speaks of RS, no section of RX.
+  c.find(*header, type == MsgType::RX ? Certainty::possible : Certainty::certain, {c.at().number},
+         name_of(c.message()) + " travels with a flow; it has a header of its own");
 }
 
 void goes_to_port(const Case& c) {
@@ -114,6 +136,22 @@ void check_invalid(const Packet& packet, const Memory& memory, const FindingSink
         {packet.number},
         "what claims to be a message (" + std::string(packet::to_string(packet.sighting.carriage)) +
             ") is none: " + std::string(to_string(packet.sighting.reason)),
+        packet.stamp.total_nanoseconds()});
+}
+
+bool is_astray(const Packet& packet, const Memory& memory, Follower& follower) {
+  if (packet.sighting.present() || !packet.view || !packet.view->is_udp() || packet.cut()) return false;
+  if (packet.view->tuple().dst.port == memory.port) return false;
+  const auto decoded = wire::decode(packet.view->payload());
+  return decoded.has_value() && decoded.value().message.type == MsgType::QS && follower.knows(decoded.value().message.st1);
+}
+
+void check_astray(const Packet& packet, const FindingSink& sink) {
+  const auto decoded = wire::decode(packet.view->payload());
+  sink({&rule::kQueryPort,
+        Certainty::certain,
+        {packet.number},
+        name_of(decoded.value().message) + " goes to port " + std::to_string(packet.view->tuple().dst.port),
         packet.stamp.total_nanoseconds()});
 }
 

@@ -59,15 +59,25 @@ void hello_order(const Case& c) {
          "HS comes before the packet whose header it copies");
 }
 
+// The NS that answers an HS goes to whom it came from.
+void hello_destination(const Case& c) {
+  History& history = c.history;
+  const wire::Message& message = c.message();
+  if (c.heard.carriage != Carriage::standalone || goes_to_client(c)) return;
+  // A cookie of zero says that its sender uses none: such an NS may be any server's.
+  if (message.cookie.value == 0 || !has_hello(history, message.cookie)) return;
+  const bool last = history.hs && history.hs_cookie == message.cookie;
+  c.find(rule::kHelloDestination, Certainty::certain, {last ? history.hs->number : c.at().number, c.at().number},
+         name_of(message) + " answers an HS of " + message.st1.src.address.to_string() + " but goes to " +
+             c.heard.seen.tuple.dst.address.to_string());
+  if (last) history.hs.reset();
+}
+
 // In ACT mode a client gets an NS because it sent HS.
 void hello_cookie(const Case& c) {
   History& history = c.history;
   const wire::Message& message = c.message();
-  const Tuple& carrier = c.heard.seen.tuple;
-  const bool standalone = c.heard.carriage == Carriage::standalone;
-  const bool to_client = standalone ? carrier.dst.address == message.st1.src.address : carrier == message.st1.reversed();
-  if (!to_client) return;
-  if (!history.hs) return;
+  if (!goes_to_client(c) || !history.hs) return;
   if (message.cookie == history.hs_cookie) {
     history.hs.reset();
     return;
@@ -92,7 +102,10 @@ void check_push(const Case& c) {
     push_cookie(c);
     push_order(c);
   }
-  if (c.heard.is(MsgType::NS)) hello_cookie(c);
+  if (c.heard.is(MsgType::NS)) {
+    hello_destination(c);
+    hello_cookie(c);
+  }
   if (c.heard.is(MsgType::HS) && c.heard.session != nullptr && c.heard.side == Side::client) {
     c.history.hs = c.at();
     c.history.hs_cookie = c.message().cookie;

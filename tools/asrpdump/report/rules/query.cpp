@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rules about QS and what answers it: RS and RX.
 #include <algorithm>
+#include <cstdlib>
 
 #include "report/follow_text.hpp"
 #include "report/rules/rule.hpp"
@@ -11,30 +12,32 @@ namespace {
 using packet::Carriage;
 using wire::MsgType;
 
-constexpr std::uint32_t kNotByChance = 8;  // equal or successive ports of as many queries
+constexpr int kSmallStep = 64;
 
-bool same_flow(const Tuple& one, const Tuple& other) { return one == other || one == other.reversed(); }
-
-// The same header for all servers of one recovery, and for its repetitions: they have one cookie.
+// The same header for all servers of one recovery, and for its repetitions. Ports that follow each other closely in one
+// direction, or in equal steps, are a counter's.
 void random_port(const Case& c) {
   const Endpoint& node = c.heard.seen.tuple.src;
   auto& ports = c.memory.ports;
   const std::string name = node.address.to_string();
   if (ports.size() >= Memory::kMostNodes && !ports.contains(name)) ports.clear();
   Memory::Ports& known = ports[name];
-  const std::uint64_t flow = flow_hash(c.message().st1);
-  const bool probe = c.heard.probe;
-  if (known.last != 0 && (known.cookie == c.message().cookie || (known.flow == flow && !probe))) return;
-  known.flow = flow;
-  known.same = known.last == node.port ? known.same + 1 : 0;
-  known.counted_up = static_cast<std::uint16_t>(known.last + 1) == node.port ? known.counted_up + 1 : 0;
+  if (c.heard.probe && c.message().cookie.value == 0) return;  // a repetition or another one: nothing tells
+  const std::uint64_t asked = c.heard.probe ? c.message().cookie.value : flow_hash(c.message().st1);
+  const auto end = known.asked.begin() + static_cast<std::ptrdiff_t>(known.in_row);
+  if (known.told || std::find(known.asked.begin(), end, asked) != end) return;
+  const auto step = static_cast<std::int16_t>(node.port - known.last);
+  const auto sign = [](int value) { return value < 0 ? -1 : value > 0 ? 1 : 0; };
+  const bool small = std::abs(int{step}) <= kSmallStep && (known.in_row == 1 || sign(step) == sign(known.step));
+  if (!small && step != known.step) known.in_row = 0;
+  known.asked[known.in_row++] = asked;
   known.last = node.port;
-  known.cookie = c.message().cookie;
-  if (known.told || std::max(known.same, known.counted_up) < kNotByChance) return;
+  known.step = step;
+  if (known.in_row < Memory::Ports::kNotByChance) return;
   known.told = true;
   c.find(rule::kQueryRandom, Certainty::certain, {c.at().number},
-         name + (known.same >= kNotByChance ? " sends all its QS from port " : " counts the ports of its QS up, now ") +
-             std::to_string(node.port) + "; they are to be random");
+         name + (step == 0 ? " sends all its QS from port " : " counts the ports of its QS, now ") + std::to_string(node.port) +
+             "; they are to be random");
 }
 
 // The triggering packet's tuple, as it was sent: only the other direction was seen.
@@ -57,7 +60,7 @@ void header(const Case& c) {
   const Asked& asked = *c.heard.asked;
   const Tuple& have = c.heard.seen.tuple;
   if (c.heard.carriage != Carriage::standalone) return;  // another rule's
-  const Tuple want{{asked.holder.address, asked.node.port}, {asked.node.address, asked.holder.port}, have.protocol};
+  const Tuple want = answer_header({asked.node, asked.holder, have.protocol});
   const bool ports = have.src.address == want.src.address && have.dst.address == want.dst.address;
   const bool swapped = ports && have.src.port == want.dst.port && have.dst.port == want.src.port;
   // Section 4.3.7 speaks of RS. Other ports or addresses may be those of a query that the capture missed.

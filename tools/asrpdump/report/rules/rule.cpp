@@ -8,7 +8,7 @@
 
 namespace asrp::dump {
 
-const std::array<const Rule*, 37> kRules = {
+const std::array<const Rule*, 38> kRules = {
     &rule::kValid,
     &rule::kReserved,
     &rule::kCarriage,
@@ -41,6 +41,7 @@ const std::array<const Rule*, 37> kRules = {
     &rule::kPushCookie,
     &rule::kPushOrder,
     &rule::kHelloCookie,
+    &rule::kHelloDestination,
     &rule::kHelloMissing,
     &rule::kHelloOrder,
     &rule::kNotRemoved,
@@ -61,14 +62,16 @@ std::string name_of(const wire::Message& message) {
   return name;
 }
 
-std::uint64_t data_digest(const wire::Message& message) {
-  return message.session_data.empty() ? 0 : digest_of(message.session_data);
-}
-
 SentNs* ns_with(History& history, Cookie cookie) {
   const auto found =
       std::find_if(history.ns.rbegin(), history.ns.rend(), [&](const SentNs& ns) { return ns.cookie == cookie; });
   return found == history.ns.rend() ? nullptr : &*found;
+}
+
+bool goes_to_client(const Case& c) {
+  const Tuple& carrier = c.heard.seen.tuple;
+  return c.heard.carriage == packet::Carriage::standalone ? carrier.dst.address == c.message().st1.src.address
+                                                          : carrier == c.message().st1.reversed();
 }
 
 bool has_hello(const History& history, Cookie cookie) {

@@ -27,7 +27,7 @@ namespace rule {
 // One packet.
 inline constexpr Rule kValid{"valid", "4.3.1"};
 inline constexpr Rule kReserved{"reserved", "4.1"};
-inline constexpr Rule kCarriage{"carriage", "3.4"};
+inline constexpr Rule kCarriage{"carriage", "3.4.1"};
 inline constexpr Rule kPort{"port", "3.4.2"};
 inline constexpr Rule kConflictFlags{"conflict-flags", "4.3.3"};
 inline constexpr Rule kChecksum{"checksum", "4.2.1"};
@@ -61,6 +61,7 @@ inline constexpr Rule kAnswerWrong{"answer-wrong", "4.3.6"};
 inline constexpr Rule kPushCookie{"push-cookie", "4.3.2"};
 inline constexpr Rule kPushOrder{"push-order", "3.4.1"};
 inline constexpr Rule kHelloCookie{"hello-cookie", "4.3.2"};
+inline constexpr Rule kHelloDestination{"hello-destination", "4.3.9"};
 inline constexpr Rule kHelloMissing{"hello-missing", "4.3.9"};
 inline constexpr Rule kHelloOrder{"hello-order", "3.4.1"};
 // The flow, where both sides of the node are in the capture.
@@ -70,7 +71,7 @@ inline constexpr Rule kStream{"stream", "4.2.1"};
 }  // namespace rule
 
 /// Every rule, in the order above.
-extern const std::array<const Rule*, 37> kRules;
+extern const std::array<const Rule*, 38> kRules;
 
 enum class Certainty : std::uint8_t {
   possible,  // packets that the capture missed, or that were lost behind it, would explain it
@@ -131,11 +132,11 @@ struct History : Attachment {
 /// What the rules remember of the capture, within bounds.
 struct Memory {
   struct Ports {
-    Cookie cookie;
-    std::uint64_t flow = 0;  // that was asked for
+    static constexpr std::size_t kNotByChance = 9;    // queries in a row
+    std::array<std::uint64_t, kNotByChance> asked{};  // what these were for; their ports follow a pattern
+    std::size_t in_row = 0;
     std::uint16_t last = 0;
-    std::uint32_t same = 0;
-    std::uint32_t counted_up = 0;
+    std::int16_t step = 0;
     bool told = false;
   };
   struct PathMtu {
@@ -172,10 +173,10 @@ inline constexpr std::int64_t kFresh = 1'000'000'000;
 
 /// "NA 00c0ffee for tcp 192.0.2.1:1>192.0.2.2:2": the message as findings call it.
 std::string name_of(const wire::Message& message);
-/// 0 if it has no Session-Data.
-std::uint64_t data_digest(const wire::Message& message);
 /// The latest NS of the session with this cookie, or nothing.
 SentNs* ns_with(History& history, Cookie cookie);
+/// True for an NS that is sent to the client: in a packet of the flow, or to its address.
+bool goes_to_client(const Case& c);
 /// True if an NS of the session may answer an HS with this cookie.
 bool has_hello(const History& history, Cookie cookie);
 /// True for a PS in the SYN-ACK that follows the session's only NS, one in a SYN with the same tuples: too early for a
@@ -188,6 +189,9 @@ SentNs* only_fresh(History& history, std::int64_t now);
 
 // The groups of rules. check_form() and check_tuples() see each sighting of a message, the others each message and packet once.
 void check_invalid(const Packet& packet, const Memory& memory, const FindingSink& sink);
+/// A QS for a known session in a datagram to a port that isn't ASRP-PORT, where none is looked for.
+bool is_astray(const Packet& packet, const Memory& memory, Follower& follower);
+void check_astray(const Packet& packet, const FindingSink& sink);
 /// Remembers the addresses of a valid standalone message.
 void learn_speakers(const Heard& heard, Memory& memory);
 void check_form(const Case& c, const Packet& packet);

@@ -76,7 +76,7 @@ void one_mode(const Case& c) {
   if (!c.heard.is(MsgType::NS)) return;
   const Tuple& carrier = c.heard.seen.tuple;
   const bool standalone = c.heard.carriage == Carriage::standalone;
-  const bool to_client = standalone ? carrier.dst.address == message.st1.src.address : carrier == message.st1.reversed();
+  const bool to_client = goes_to_client(c);
   const bool to_server = standalone ? carrier.dst.address == message.st2.dst.address : carrier == message.st2;
   if (to_client == to_server) return;
   if ((to_client && history.psv) || (to_server && history.act)) {
