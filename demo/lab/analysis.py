@@ -40,8 +40,11 @@ class Move:
 class Analysis:
     """Reads the records once."""
 
-    def __init__(self, records: Iterable[Record], family: int) -> None:
+    def __init__(self, records: Iterable[Record], family: int, single: Iterable[int] = ()) -> None:
+        """`single`: ports of services with one request and one answer. A request that is repeated there begins anew wherever it comes:
+        such a session has nothing to survive, and is not counted as one that lives."""
         self.family = family
+        self._single = set(single)
         self.passages: dict[tuple[Session, int], Passage] = {}
         self.opened: dict[Session, float] = {}
         self.closed: dict[Session, float] = {}
@@ -64,7 +67,8 @@ class Analysis:
 
     def live_at(self, moment: float) -> set[Session]:
         """Sessions that were established and had not ended at `moment`: a connection's first segment without SYN had passed."""
-        return {s for s, time in self.opened.items() if time < moment and self.closed.get(s, moment + 1) > moment}
+        return {s for s, time in self.opened.items()
+                if time < moment and self.closed.get(s, moment + 1) > moment and s[3] not in self._single}
 
     def moves(self, moment: float, emptied: Iterable[int] = (), gone: float = 0.0) -> list[Move]:
         """Pairs of session and node that are new after `moment`, for the sessions that lived then. What nodes that lost their table

@@ -20,13 +20,14 @@ from lab.topology import Topology
 _ENDED = ("TIME_WAIT", "CLOSE", "LAST_ACK", "FIN_WAIT")
 
 
-def sessions_on(node: Namespace, family: int) -> int:
-    """Sessions of the service in the node's conntrack table that have not ended; 0 if the node is gone."""
+def sessions_on(node: Namespace, family: int, port: Optional[int] = None) -> int:
+    """Sessions of the service, or of its `port`, in the node's conntrack table that have not ended; 0 if the node is gone."""
     if not os.path.exists(node.path):
         return 0
     listed = node.run("conntrack", "-L", "-f", f"ipv{family}", check=False)
     address = plan.service(family)
-    return sum(f"={address} " in line and not any(word in line for word in _ENDED) for line in listed.splitlines())
+    end = "" if port is None else f" dport={port} "
+    return sum(f"={address} " in line and end in line and not any(word in line for word in _ENDED) for line in listed.splitlines())
 
 
 @dataclass

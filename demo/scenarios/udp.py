@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DNS with dnsmasq and dig, and long-lived UDP flows, while a node dies and a server joins."""
+"""DNS with dnsmasq and dig, and long-lived UDP flows, while a node dies and a server joins.
+
+What must hold, with loss on the links too: every flow is answered by one server from its first to its last datagram and goes on after
+each event, and every answer is that to a datagram of this flow, unaltered. Datagrams that a link loses stay lost, as UDP has it: how many
+were answered is told and proves nothing. Look-ups are repeated by dig until they are answered, and must be answered rightly."""
 
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ ABOUT = "DNS look-ups and long-lived UDP flows while a node dies and a server jo
 _FLOWS = 15  # of each client
 _INTERVAL = 0.05
 _LIMIT = 90.0
+_LEAST_LOST = 0.03  # with recovery off: a flow that is created anew finds its server again unless the pool's change moved it
 
 
 class Udp:
@@ -60,7 +65,8 @@ class Udp:
             reports = [flow.report() for flow in self.flows]
             lab.end(self.show)
             self._tally(result, reports)
-            judge(lab, result, Analysis(lab.capture.all_records(), self.options.family), event, [self.victim], self.gone)
+            analysis = Analysis(lab.capture.all_records(), self.options.family, single=[plan.DNS_PORT])
+            judge(lab, result, analysis, event, [self.victim], self.gone, least_lost=_LEAST_LOST)
             result.duration_s = round(time.monotonic() - started, 1)
         return result
 
@@ -92,7 +98,7 @@ class Udp:
 
     def _strike(self) -> float:
         lab = self.lab
-        carried = {n: sessions_on(node, self.options.family) for n, node in lab.topology.nodes.items()}
+        carried = {n: sessions_on(node, self.options.family, plan.UDP_FLOW_PORT) for n, node in lab.topology.nodes.items()}
         self.victim = max(carried, key=lambda n: carried[n])
         self.show.dead[self.victim] = "killed"
         if self.options.control:
@@ -101,7 +107,7 @@ class Udp:
         lab.topology.kill_nodes([self.victim])
         self.gone = time.time()
         lab.balancer.join(5, 2)
-        self.show.say(f"node{self.victim} ({carried[self.victim]} sessions) killed, and server5 joins the pool")
+        self.show.say(f"node{self.victim} ({carried[self.victim]} flows) killed, and server5 joins the pool")
         return event
 
     def _tally(self, result: Result, reports: list[dict[str, dict[str, object]]]) -> None:

@@ -14,9 +14,9 @@ LEAST_MOVED = 0.3
 
 
 def judge(lab: Lab, result: Result, analysis: Analysis, moment: float, emptied: Iterable[int] = (),
-          settled: float = 0.0) -> None:
+          settled: float = 0.0, least_lost: float = LEAST_MOVED) -> None:
     """Completes `result` for an event from `moment` to `settled`, in which the nodes `emptied` lost their tables. If all nodes did,
-    and none died, sessions that go on count as moved."""
+    and none died, sessions that go on count as moved. With recovery off, a share of `least_lost` sessions must be lost."""
     options = lab.options
     if settled and not emptied:
         moved, restored, latencies = analysis.rebuilt(moment, settled)
@@ -35,14 +35,14 @@ def judge(lab: Lab, result: Result, analysis: Analysis, moment: float, emptied: 
     if options.thorough:
         result.problems += all_checks(lab.capture, options.family)
     result.problems += lab.balancer.problems()
-    _decide(lab, result, len(moved), len(restored))
+    _decide(lab, result, len(moved), len(restored), least_lost)
 
 
-def _decide(lab: Lab, result: Result, moved: int, restored: int) -> None:
+def _decide(lab: Lab, result: Result, moved: int, restored: int, least_lost: float) -> None:
     total = result.sessions["total"]
     lost = total - result.sessions["survived"]
     if lab.options.control:
-        result.held = lost >= LEAST_MOVED * total
+        result.held = lost >= least_lost * total
         return
     if lab.options.kernel_nat:
         result.held = True

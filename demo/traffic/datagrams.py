@@ -50,6 +50,11 @@ def start_dnsmasq(space: Namespace, directory: str) -> None:
     wait_for(f"dnsmasq in {space.name}", lambda: all(port in space.read(f"/proc/thread-self/net/{t}") for t in ("udp", "udp6")))
 
 
+def _answers(text: str) -> list[str]:
+    """What `dig +short` says was answered; in between it tells of each try that got none."""
+    return [line for line in text.splitlines() if not line.startswith(";")]
+
+
 class Lookups:
     """Runs of dig; each asks for both addresses of the name from one socket each, and repeats as resolvers do."""
 
@@ -60,7 +65,7 @@ class Lookups:
 
     def ask(self, space: Namespace, address: str) -> None:
         for kind in DNS_ANSWER:
-            process = space.start("dig", f"@{address}", "-p", str(plan.DNS_PORT), DNS_NAME, kind, "+short", "+tries=6", "+time=2",
+            process = space.start("dig", f"@{address}", "-p", str(plan.DNS_PORT), DNS_NAME, kind, "+short", "+tries=12", "+time=2",
                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
             self._running.append((process, kind))
             self.total += 1
@@ -71,7 +76,7 @@ class Lookups:
         for process, kind in self._running:
             if process.poll() is None:
                 waiting.append((process, kind))
-            elif cast(IO[str], process.stdout).read().strip() == DNS_ANSWER[kind]:
+            elif _answers(cast(IO[str], process.stdout).read()) == [DNS_ANSWER[kind]]:
                 self.right += 1
         self._running = waiting
         return len(waiting)

@@ -2,7 +2,8 @@
 """Usage: udp_client.py ADDRESS PORT COUNT INTERVAL
 Keeps COUNT UDP flows, each sending a numbered datagram every INTERVAL seconds to a server of udp_server.py. Answers each line of
 standard input with one line of JSON about all flows, {"port": {"sent", "heard", "wrong", "servers", "last_heard"}} with the number
-of the last datagram that was answered; the line "quit" ends it."""
+of the last datagram that was answered; the line "quit" ends it. An answer is wrong if it is not, octet by octet, that to a datagram
+which this flow has sent."""
 
 from __future__ import annotations
 
@@ -34,7 +35,8 @@ class Flow(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: Any) -> None:
         server, _, payload = data.decode(errors="replace").partition(" ")
         port, _, number = payload.partition("-")
-        if port != str(self.port) or not number.isdigit():
+        is_ours = port == str(self.port) and number.isdecimal() and 0 < int(number) <= self.sent
+        if not is_ours or payload != f"{self.port}-{int(number)}":
             self.wrong += 1
             return
         self.heard += 1
