@@ -7,6 +7,7 @@
 
 #include "asrp/packet/surgery.hpp"
 #include "capture/filter.hpp"
+#include "capture/pcapng_blocks.hpp"
 #include "capture/pcapng_head.hpp"
 #include "support/builders.hpp"
 
@@ -151,6 +152,59 @@ TEST_CASE("damaged pcapng heads end the search") {
                                          "09000000"
                                          "00000000"
                                          "20000000")) == 6);
+}
+
+namespace {
+
+/// What libpcap reads of `file` if it comes in pieces of `size` octets.
+Buffer mended(const Buffer& file, std::size_t size, PcapngBlocks& blocks) {
+  Buffer out;
+  Buffer held;
+  for (std::size_t at = 0; at < file.size(); at += size) {
+    held.insert(held.end(), file.begin() + static_cast<std::ptrdiff_t>(at),
+                file.begin() + static_cast<std::ptrdiff_t>(std::min(at + size, file.size())));
+    const auto through = static_cast<std::ptrdiff_t>(blocks.mend(held));
+    out.insert(out.end(), held.begin(), held.begin() + through);
+    held.erase(held.begin(), held.begin() + through);
+  }
+  out.insert(out.end(), held.begin(), held.end());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("interfaces of a pcapng file get one snapshot length and libpcap's number of raw IP, however the octets come") {
+  const auto file = [](const char* first, const char* second, const char* later) {
+    return hex(kSectionLittle + "0100000014000000" + first + "14000000" + "0300000014000000" + later + "0102030414000000" +
+               "0100000014000000" + second + "14000000" + "0a0b0c0d");  // ends in the middle of a block
+  };
+  // Raw IP, 96 octets at most; raw IP without a limit. The packet without a length of its own was 200 octets long.
+  const Buffer given = file("6500000060000000", "6500000000000000", "c8000000");
+  const Buffer wanted = file("0c00000000000000", "0c00000000000000", "60000000");
+  for (std::size_t size = 1; size <= given.size(); ++size) {
+    CAPTURE(size);
+    PcapngBlocks blocks;
+    CHECK(to_hex(mended(given, size, blocks)) == to_hex(wanted));
+    CHECK(blocks.link_type() == DLT_RAW);
+    CHECK(blocks.other_link_type() == -1);
+  }
+  const Buffer large = file("0100000000000800", "1401000000000400", "c8000000");
+  PcapngBlocks blocks;
+  CHECK(to_hex(mended(large, 7, blocks)) == to_hex(file("0100000000000800", "1401000000000800", "c8000000")));
+  CHECK(blocks.link_type() == DLT_EN10MB);
+  CHECK(blocks.other_link_type() == DLT_LINUX_SLL2);
+}
+
+TEST_CASE("of a pcapng file of the other byte order, too; what is damaged is left to libpcap") {
+  PcapngBlocks blocks;
+  const std::string big = kSectionBig + "0000000100000014";
+  CHECK(to_hex(mended(hex(big + "006500000000006000000014"), 5, blocks)) == big + "000c00000000000000000014");
+  for (const std::string& damaged :
+       {std::string("0a0d0d0a1c00000000000000ffffffff65000000"), kSectionLittle + "0100000007000000650000006000000065000000"}) {
+    PcapngBlocks lost;
+    CHECK(to_hex(mended(hex(damaged), 3, lost)) == damaged);
+    CHECK(lost.link_type() == -1);
+  }
 }
 
 TEST_CASE("the filter of live captures takes what can hold ASRP") {
