@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "asrp/base/address_text.hpp"
 #include "asrp/base/assert.hpp"
 
 namespace asrp {
@@ -66,33 +67,6 @@ bool parse_v6(std::string_view text, std::uint8_t* out) {
   return true;
 }
 
-std::string v6_to_string(Octets octets) {
-  int best = -1;
-  int best_length = 1;  // RFC 5952 4.2.2: a single zero group is not shortened
-  for (int i = 0; i < 8;) {
-    int end = i;
-    while (end < 8 && load_u16(octets, static_cast<std::size_t>(end) * 2) == 0) ++end;
-    if (end - i > best_length) {
-      best = i;
-      best_length = end - i;
-    }
-    i = end == i ? i + 1 : end;
-  }
-  std::string text;
-  for (int i = 0; i < 8; ++i) {
-    if (i == best) {
-      text += "::";
-      i += best_length - 1;
-      continue;
-    }
-    if (!text.empty() && text.back() != ':') text += ':';
-    char digits[4];
-    const auto end = std::to_chars(digits, digits + 4, load_u16(octets, static_cast<std::size_t>(i) * 2), 16).ptr;
-    text.append(digits, end);
-  }
-  return text;
-}
-
 }  // namespace
 
 IpAddress IpAddress::v4(Octets four_octets) {
@@ -142,12 +116,8 @@ IpAddress IpAddress::unmapped() const {
 }
 
 std::string IpAddress::to_string() const {
-  if (!is_v4()) return v6_to_string(octets());
   std::string text;
-  for (int i = 0; i < 4; ++i) {
-    if (i > 0) text += '.';
-    text += std::to_string(octets_[static_cast<std::size_t>(i)]);
-  }
+  append_address(text, *this);
   return text;
 }
 
@@ -164,8 +134,9 @@ std::optional<Endpoint> Endpoint::parse(std::string_view text) {
 }
 
 std::string Endpoint::to_string() const {
-  const std::string host = address.to_string();
-  return (address.is_v4() ? host : "[" + host + "]") + ":" + std::to_string(port);
+  std::string text;
+  append_endpoint(text, *this);
+  return text;
 }
 
 }  // namespace asrp

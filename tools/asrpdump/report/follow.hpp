@@ -73,6 +73,8 @@ struct Heard {
   [[nodiscard]] bool is_flow() const {
     return message == nullptr || carriage == packet::Carriage::inline_tcp || carriage == packet::Carriage::inline_udp;
   }
+  /// A SYN, or the answer to one, also with a message in it.
+  [[nodiscard]] bool in_syn() const { return is_flow() && (seen.tcp_flags & packet::kTcpSyn) != 0; }
 };
 
 class FollowListener {

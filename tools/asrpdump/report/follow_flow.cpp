@@ -10,8 +10,6 @@ namespace {
 constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kEarly = 2 * kSecond;  // how long before its session is known a packet can have come
 
-bool is_syn(const Seen& seen) { return (seen.tcp_flags & (packet::kTcpSyn | packet::kTcpAck)) == packet::kTcpSyn; }
-
 bool same_data(const Before& before, const Seen& seen) {
   const bool comparable = before.digest != 0 && seen.digest != 0;
   return before.data == seen.data && before.tcp_flags == seen.tcp_flags && (!comparable || before.digest == seen.digest);
@@ -24,7 +22,7 @@ bool same_packet(const Before& before, const Seen& seen) {
 }  // namespace
 
 bool begins_anew(const Session& session, const Seen& seen) {
-  if (!is_syn(seen) || !session.isn || *session.isn == seen.seq) return false;
+  if (!seen.is_syn() || !session.isn || *session.isn == seen.seq) return false;
   if (seen.tuple == session.tuples.client_side) return true;
   if (seen.tuple != session.tuples.server_side || !session.waiting) return seen.tuple == session.tuples.server_side;
   for (const Before& before : (*session.waiting)[0].packets) {
@@ -124,7 +122,7 @@ void Follower::hear(Heard& heard) {
   if (heard.is_flow() && heard.side != Side::none && !heard.copy) {
     ++session.packets;
     pass(heard);
-    if (is_syn(seen) && heard.to_server && !session.isn) session.isn = seen.seq;
+    if (seen.is_syn() && heard.to_server && !session.isn) session.isn = seen.seq;
     if ((seen.tcp_flags & packet::kTcpFin) != 0) session.fins |= heard.to_server ? 1 : 2;
     if (((seen.tcp_flags & packet::kTcpRst) != 0 || session.fins == 3) && !session.ended) {
       unlink(session.slot);
@@ -147,7 +145,7 @@ void Follower::catch_up(Session& session, const Moment& at) {
   // The latest SYN begins what the message tells of; what came before it belongs to an older connection of the same ports.
   std::size_t begin = 0;
   for (std::size_t i = 0; i < early_.size(); ++i) {
-    const bool other = is_syn(early_[i]) && (begin == i || !is_syn(early_[begin]) || early_[i].seq != early_[begin].seq);
+    const bool other = early_[i].is_syn() && (begin == i || !early_[begin].is_syn() || early_[i].seq != early_[begin].seq);
     if (other && early_[i].tuple == session.tuples.client_side) begin = i;
   }
   for (std::size_t i = begin; i < early_.size(); ++i) {

@@ -81,11 +81,10 @@ void Follower::message(Heard& heard) {
 
 Session& Follower::new_session(Heard& heard) {
   const wire::Message& message = *heard.message;
-  const bool in_syn = heard.is_flow() && (heard.seen.tcp_flags & packet::kTcpSyn) != 0;
   Session* session = find(message.st1);
   if (session != nullptr && session->paired) {
     const bool same = session->tuples == message.tuples();
-    const bool anew = in_syn && begins_anew(*session, heard.seen);
+    const bool anew = heard.in_syn() && begins_anew(*session, heard.seen);
     if (!same && session->refused && session->tuples.client_side == message.st1) {
       heard.remapped = true;
       pair_up(*session, message.tuples(), heard.seen.at);

@@ -37,6 +37,8 @@ struct Seen {
   std::uint32_t hello_cookie = 0;
 
   [[nodiscard]] bool is_tcp() const { return tuple.protocol == Protocol::tcp; }
+  /// The first packet of a TCP connection.
+  [[nodiscard]] bool is_syn() const { return (tcp_flags & (packet::kTcpSyn | packet::kTcpAck)) == packet::kTcpSyn; }
 };
 
 /// Precondition: `packet.view`.

@@ -52,11 +52,12 @@ std::string exact_milliseconds(std::int64_t nanoseconds) {
   return out;
 }
 
-std::string flow_text(const Tuple& tuple) { return tuple.src.to_string() + ">" + tuple.dst.to_string(); }
-
-void append_json(std::string& out, const Tuple& tuple) {
-  out += "{\"src\":\"" + tuple.src.address.to_string() + "\",\"sport\":" + std::to_string(tuple.src.port);
-  out += ",\"dst\":\"" + tuple.dst.address.to_string() + "\",\"dport\":" + std::to_string(tuple.dst.port) + "}";
+std::string flow_text(const Tuple& tuple) {
+  std::string out;
+  append_endpoint(out, tuple.src);
+  out += '>';
+  append_endpoint(out, tuple.dst);
+  return out;
 }
 
 void append_json(std::string& out, std::string_view text) {

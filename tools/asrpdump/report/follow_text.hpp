@@ -21,8 +21,6 @@ std::string milliseconds(std::int64_t nanoseconds);
 std::string exact_milliseconds(std::int64_t nanoseconds);
 /// "198.18.1.2:40000>203.0.113.10:80".
 std::string flow_text(const Tuple& tuple);
-/// {"src":"...","sport":1,"dst":"...","dport":2}
-void append_json(std::string& out, const Tuple& tuple);
 /// A string in quotation marks; control characters, quotation marks and backslashes escaped.
 void append_json(std::string& out, std::string_view text);
 /// "00c0ffee"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "asrp/base/address.hpp"
+#include "asrp/base/address_text.hpp"
 #include "asrp/base/bytes.hpp"
 #include "asrp/base/tuple.hpp"
 #include "packet.hpp"
@@ -22,10 +22,6 @@ void append_padded(std::string& out, std::uint64_t value, int width);
 void append_hex(std::string& out, Octets octets);
 /// The same with at most `limit` octets, then "...".
 void append_hex_start(std::string& out, Octets octets, std::size_t limit);
-/// As IpAddress::to_string().
-void append_address(std::string& out, const IpAddress& address);
-/// As Endpoint::to_string(): "192.0.2.1:80" or "[2001:db8::1]:80".
-void append_endpoint(std::string& out, const Endpoint& endpoint);
 /// "tcp", "udp", or the number.
 void append_protocol(std::string& out, Protocol protocol);
 /// Eight hexadecimal digits.

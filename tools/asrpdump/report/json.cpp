@@ -25,17 +25,19 @@ void quoted_address(std::string& out, const IpAddress& address) {
   quoted(out, [&] { append_address(out, address); });
 }
 
+void address(std::string& out, std::string_view name, const IpAddress& value) {
+  key(out, name);
+  quoted_address(out, value);
+}
+
+void number(std::string& out, std::string_view name, std::uint64_t value) {
+  key(out, name);
+  append_number(out, value);
+}
+
 void tuple(std::string& out, std::string_view name, const Tuple& value) {
   key(out, name);
-  out += "{\"src\":";
-  quoted_address(out, value.src.address);
-  key(out, "sport");
-  append_number(out, value.src.port);
-  key(out, "dst");
-  quoted_address(out, value.dst.address);
-  key(out, "dport");
-  append_number(out, value.dst.port);
-  out.push_back('}');
+  append_json(out, value);
 }
 
 /// A name where the draft has one, else the number.
@@ -69,13 +71,9 @@ void header(std::string& out, const Sighting& sighting) {
   key(out, "sttype");
   name_or_number(out, wire::to_string(sighting.sttype), static_cast<std::uint8_t>(sighting.sttype));
   flags(out, sighting);
-  key(out, "length");
-  append_number(out, sighting.length);
+  number(out, "length", sighting.length);
   key(out, "protocol");
-  const bool is_named = message.protocol == Protocol::tcp || message.protocol == Protocol::udp;
-  if (is_named) out.push_back('"');
-  append_protocol(out, message.protocol);
-  if (is_named) out.push_back('"');
+  append_json(out, message.protocol);
   key(out, "cookie");
   quoted(out, [&] { append_cookie(out, message.cookie); });
 }
@@ -88,10 +86,7 @@ void body(std::string& out, const Sighting& sighting) {
     key(out, "session_data");
     quoted(out, [&] { append_hex(out, message.session_data); });
   }
-  if ((sighting.known & known::kNodeLocalIp) != 0) {
-    key(out, "node_local_ip");
-    quoted_address(out, message.node_local_ip);
-  }
+  if ((sighting.known & known::kNodeLocalIp) != 0) address(out, "node_local_ip", message.node_local_ip);
 }
 
 void verdict(std::string& out, const Sighting& sighting) {
@@ -114,21 +109,32 @@ void carrier(std::string& out, const Packet& packet) {
   const Tuple& tuple = packet.view->tuple();
   out += "{\"time\":";
   append_seconds(out, packet.stamp);
-  key(out, "frame");
-  append_number(out, packet.number);
-  key(out, "src");
-  quoted_address(out, tuple.src.address);
-  key(out, "dst");
-  quoted_address(out, tuple.dst.address);
-  key(out, "sport");
-  append_number(out, tuple.src.port);
-  key(out, "dport");
-  append_number(out, tuple.dst.port);
+  number(out, "frame", packet.number);
+  address(out, "src", tuple.src.address);
+  address(out, "dst", tuple.dst.address);
+  number(out, "sport", tuple.src.port);
+  number(out, "dport", tuple.dst.port);
   key(out, "carriage");
   quoted(out, [&] { out += packet::to_string(packet.sighting.carriage); });
 }
 
 }  // namespace
+
+void append_json(std::string& out, Protocol protocol) {
+  const bool is_named = protocol == Protocol::tcp || protocol == Protocol::udp;
+  if (is_named) out.push_back('"');
+  append_protocol(out, protocol);
+  if (is_named) out.push_back('"');
+}
+
+void append_json(std::string& out, const Tuple& tuple) {
+  out += "{\"src\":";
+  quoted_address(out, tuple.src.address);
+  number(out, "sport", tuple.src.port);
+  address(out, "dst", tuple.dst.address);
+  number(out, "dport", tuple.dst.port);
+  out.push_back('}');
+}
 
 void append_json(std::string& out, const Packet& packet) {
   const Sighting& sighting = packet.sighting;
@@ -137,13 +143,9 @@ void append_json(std::string& out, const Packet& packet) {
   body(out, sighting);
   verdict(out, sighting);
   if ((sighting.known & known::kHeader) != 0 && (sighting.raw_flags & ~wire::kFlagsAssigned & 0xff) != 0) {
-    key(out, "unassigned_flags");
-    append_number(out, static_cast<std::uint8_t>(sighting.raw_flags & ~wire::kFlagsAssigned));
+    number(out, "unassigned_flags", static_cast<std::uint8_t>(sighting.raw_flags & ~wire::kFlagsAssigned));
   }
-  if (sighting.reserved != 0) {
-    key(out, "reserved");
-    append_number(out, sighting.reserved);
-  }
+  if (sighting.reserved != 0) number(out, "reserved", sighting.reserved);
   if (packet.reassembled) out += ",\"reassembled\":true";
   out.push_back('}');
 }

@@ -11,6 +11,11 @@ namespace asrp::dump {
 /// Appends the object for what `packet` carries, without a line break. Precondition: `packet.sighting.present()` and a view.
 void append_json(std::string& out, const Packet& packet);
 
+/// {"src":"...","sport":1,"dst":"...","dport":2}
+void append_json(std::string& out, const Tuple& tuple);
+/// "tcp" or "udp" with their quotation marks, or the number.
+void append_json(std::string& out, Protocol protocol);
+
 class JsonReport : public Report {
  public:
   explicit JsonReport(Out& out) : out_(out) {}

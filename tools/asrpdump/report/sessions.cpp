@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "report/follow_text.hpp"
+#include "report/json.hpp"
 
 namespace asrp::dump {
 namespace {
@@ -108,7 +109,7 @@ void SessionsReport::row(const Session& session) {
 void SessionsReport::object(const Session& session) {
   std::string& out = text_;
   out += "{\"protocol\":";
-  append_json(out, asrp::to_string(session.tuples.client_side.protocol));
+  append_json(out, session.tuples.client_side.protocol);
   out += session.paired ? ",\"st1\":" : ",\"tuple\":";
   append_json(out, session.tuples.client_side);
   if (session.paired) {

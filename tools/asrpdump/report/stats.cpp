@@ -12,8 +12,7 @@ namespace {
 
 using wire::MsgType;
 
-constexpr std::array<std::string_view, 5> kCarriageNames = {"inline-tcp", "inline-udp", "separate-tcp", "separate-udp",
-                                                            "standalone"};
+std::string_view carriage_name(std::size_t carriage) { return packet::to_string(static_cast<packet::Carriage>(carriage)); }
 
 template <typename Row>
 std::uint64_t sum(const Row& row) {
@@ -46,9 +45,9 @@ void append_table(std::string& out, const Rows& rows, std::size_t first, Name na
     out += (comma ? ",\"" : "\"") + std::string(name(i)) + "\":{";
     comma = true;
     bool inner = false;
-    for (std::size_t c = 0; c < kCarriageNames.size(); ++c) {
+    for (std::size_t c = 0; c < rows[i].size(); ++c) {
       if (rows[i][c] == 0) continue;
-      out += (inner ? ",\"" : "\"") + std::string(kCarriageNames[c]) + "\":" + std::to_string(rows[i][c]);
+      out += (inner ? ",\"" : "\"") + std::string(carriage_name(c)) + "\":" + std::to_string(rows[i][c]);
       inner = true;
     }
     out += "}";
@@ -117,7 +116,7 @@ void StatsReport::finish() {
 void StatsReport::text() {
   std::string out = std::to_string(packets_) + " packets in " + milliseconds(follower_.now() - begin_) + " ms, " +
                     std::to_string(with_message_) + " with a message, " + std::to_string(sessions_) + " sessions\n\nsent    ";
-  for (const std::string_view name : kCarriageNames) out += padded(name, -13);
+  for (std::size_t carriage = 0; carriage < kCarriages; ++carriage) out += padded(carriage_name(carriage), -13);
   out += padded("all", -10) + "\n";
   const auto table = [&](const auto& rows, std::size_t first, auto name) {
     for (std::size_t i = first; i < rows.size(); ++i) {

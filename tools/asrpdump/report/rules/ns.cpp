@@ -14,14 +14,10 @@ using wire::MsgType;
 constexpr std::int64_t kCrossing = 100'000'000;  // nanoseconds: an NS so soon after NA was under way, or a SYN's
 constexpr std::uint32_t kFlowing = 3;            // packets after which an NS should have come again
 
-bool in_syn(const Heard& heard) {
-  return heard.is_flow() && heard.carriage != Carriage::standalone && (heard.seen.tcp_flags & packet::kTcpSyn) != 0;
-}
-
 // A session that is created, or created again, by an explicit first packet: its NS needs no NA, and an older one doesn't count.
 bool creates(const Case& c) {
   const bool explicit_first = c.heard.carriage != Carriage::standalone && !c.message().has(wire::kFlagNa);
-  return in_syn(c.heard) || explicit_first || c.at().time - c.history.syn < 2 * kCrossing || c.heard.remapped;
+  return c.heard.in_syn() || explicit_first || c.at().time - c.history.syn < 2 * kCrossing || c.heard.remapped;
 }
 
 void no_ns_after_na(const Case& c) {
@@ -46,7 +42,7 @@ void remember(const Case& c) {
   History& history = c.history;
   const wire::Message& message = c.message();
   SentNs sent{c.at(), message.cookie, message.node_local_ip, message.tuples(), data_digest(message), message.has(wire::kFlagNa),
-              false,  false,          in_syn(c.heard)};
+              false,  false,          c.heard.in_syn()};
   if (history.ns.size() == History::kMostNs) history.ns.erase(history.ns.begin());
   history.ns.push_back(sent);
   ++history.ns_in_all;
@@ -172,7 +168,7 @@ void repeated(const Case& c) {
 void check_ns(const Case& c) {
   History& history = c.history;
   if (c.heard.message == nullptr || c.heard.is_flow()) {
-    if ((c.heard.seen.tcp_flags & (packet::kTcpSyn | packet::kTcpAck)) == packet::kTcpSyn) history.syn = c.at().time;
+    if (c.heard.seen.is_syn()) history.syn = c.at().time;
     if (c.heard.message == nullptr) return repeated(c);
   }
   switch (c.message().type) {
