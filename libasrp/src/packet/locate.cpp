@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "asrp/packet/locate.hpp"
 
-#include "packet/options.hpp"
+#include "asrp/packet/options.hpp"
 
 namespace asrp::packet {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "packet/options.hpp"
+#include "asrp/packet/options.hpp"
 
 #include <algorithm>
 
@@ -8,7 +8,7 @@
 namespace asrp::packet {
 
 Step TcpOptionWalk::next() {
-  while (at_ < area_.size()) {
+  while (at_ < known_) {
     const std::uint8_t kind = area_[at_];
     if (kind == kOptionEol) return Step::end;
     if (kind == kOptionNop) {
@@ -17,21 +17,24 @@ Step TcpOptionWalk::next() {
     }
     const std::size_t left = area_.size() - at_;
     if (left < 2) return Step::malformed;
+    if (known_ - at_ < 2) return Step::cut;
     const std::size_t size = area_[at_ + 1];
     if (size < 2 || size > left) return Step::malformed;
+    if (size > known_ - at_) return Step::cut;
     option_ = Option{kind, at_, size, at_ + 2};
     at_ += size;
     return Step::option;
   }
-  return Step::end;
+  return at_ == area_.size() ? Step::end : Step::cut;
 }
 
 Step UdpOptionWalk::next() {
   std::size_t nops = 0;
-  for (; at_ < area_.size() && area_[at_] == kOptionNop; ++at_) {
+  for (; at_ < known_ && area_[at_] == kOptionNop; ++at_) {
     if (++nops > kMaxNops) return Step::malformed;
   }
   if (at_ == area_.size()) return Step::end;
+  if (at_ >= known_) return Step::cut;
   if (area_[at_] != kOptionEol) return read_option();
   const Octets rest = area_.subspan(at_);
   const bool is_zero = std::all_of(rest.begin(), rest.end(), [](std::uint8_t o) { return o == 0; });
@@ -41,15 +44,18 @@ Step UdpOptionWalk::next() {
 Step UdpOptionWalk::read_option() {
   const std::size_t left = area_.size() - at_;
   if (left < 2) return Step::malformed;
+  if (known_ - at_ < 2) return Step::cut;
   std::size_t head = 2;
   std::size_t size = area_[at_ + 1];
   if (size == kUdpExtended) {
     head = 4;
     if (left < head) return Step::malformed;
+    if (known_ - at_ < head) return Step::cut;
     size = load_u16(area_, at_ + 2);
   }
   const std::size_t least = head + (area_[at_] == kUdpExp ? 2 : 0);
   if (size < least || size > left) return Step::malformed;
+  if (known_ - at_ < least) return Step::cut;
   option_ = Option{area_[at_], at_, size, at_ + head};
   at_ += size;
   return Step::option;

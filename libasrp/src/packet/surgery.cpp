@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "packet/options.hpp"
+#include "asrp/packet/options.hpp"
 #include "packet/surgery_detail.hpp"
 
 namespace asrp::packet {

@@ -2,7 +2,7 @@
 // The UDP half of surgery: an EXP option in the surplus area of RFC 9868. UDP Length and user data stay as they are.
 #include <array>
 
-#include "packet/options.hpp"
+#include "asrp/packet/options.hpp"
 #include "packet/surgery_detail.hpp"
 
 namespace asrp::packet {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "packet/options.hpp"
+#include "asrp/packet/options.hpp"
 
 #include <doctest/doctest.h>
 
@@ -16,8 +16,8 @@ namespace {
 
 /// "kind@offset+size ..." and how the walk ended.
 template <typename Walk>
-std::string walked(Octets area) {
-  Walk walk(area);
+std::string walked(Octets area, std::size_t known) {
+  Walk walk(area, known);
   std::string text;
   for (std::size_t steps = 0; steps <= area.size(); ++steps) {
     switch (walk.next()) {
@@ -25,6 +25,8 @@ std::string walked(Octets area) {
         return text + "end";
       case Step::malformed:
         return text + "malformed";
+      case Step::cut:
+        return text + "cut";
       case Step::option:
         text += std::to_string(walk.option().kind) + "@" + std::to_string(walk.option().offset) + "+" +
                 std::to_string(walk.option().size) + " ";
@@ -33,8 +35,16 @@ std::string walked(Octets area) {
   return text + "endless";
 }
 
-std::string tcp_walk(const char* text) { return walked<TcpOptionWalk>(hex(text)); }
-std::string udp_walk(const char* text) { return walked<UdpOptionWalk>(hex(text)); }
+std::string tcp_walk(const char* text) { return walked<TcpOptionWalk>(hex(text), hex(text).size()); }
+std::string udp_walk(const char* text) { return walked<UdpOptionWalk>(hex(text), hex(text).size()); }
+
+/// How the walk ends if only the first `known` octets of the area are: octets behind are zero, as a cut packet is padded.
+template <typename Walk>
+std::string cut_walk(const char* text, std::size_t known) {
+  Buffer area = hex(text);
+  std::fill(area.begin() + static_cast<std::ptrdiff_t>(known), area.end(), std::uint8_t{0});
+  return walked<Walk>(area, known);
+}
 
 }  // namespace
 
@@ -68,6 +78,24 @@ TEST_CASE("UDP options: short and extended lengths, NOPs, EOL") {
   CHECK(udp_walk("7fff0005 41") == "malformed");
 }
 
+TEST_CASE("options that the capture cuts off") {
+  const auto tcp = [](std::size_t known) { return cut_walk<TcpOptionWalk>("020405b4 01 fd044153 01", known); };
+  for (const std::size_t known : {0u, 1u, 3u}) CHECK(tcp(known) == "cut");
+  for (const std::size_t known : {4u, 5u, 6u, 7u, 8u}) CHECK(tcp(known) == "2@0+4 cut");
+  CHECK(tcp(9) == "2@0+4 253@5+4 cut");
+  CHECK(tcp(10) == "2@0+4 253@5+4 end");
+  CHECK(cut_walk<TcpOptionWalk>("0402 00 ffffff", 3) == "4@0+2 end");
+  CHECK(cut_walk<TcpOptionWalk>("0402 fd01 ffff", 4) == "4@0+2 malformed");
+  CHECK(cut_walk<TcpOptionWalk>("0402 fdff ffff", 4) == "4@0+2 malformed");  // the header's length is known
+  // Of a UDP option the data may be cut off: what announces it is enough.
+  const auto udp = [](std::size_t known) { return cut_walk<UdpOptionWalk>("0404 05dc 7fff000c 4153 01020304 0506", known); };
+  for (const std::size_t known : {0u, 1u}) CHECK(udp(known) == "cut");
+  for (const std::size_t known : {2u, 4u, 5u, 7u, 9u}) CHECK(udp(known) == "4@0+4 cut");
+  for (const std::size_t known : {10u, 13u, 16u}) CHECK(udp(known) == "4@0+4 127@4+12 end");
+  CHECK(cut_walk<UdpOptionWalk>("0402 0100 0001", 3) == "4@0+2 cut");
+  CHECK(cut_walk<UdpOptionWalk>("0402 0000 0001", 3) == "4@0+2 end");
+}
+
 TEST_CASE("where a UDP option may be added: in front of EOL, else at the end") {
   const auto end_of = [](const char* text) {
     const Buffer area = hex(text);
@@ -89,8 +117,10 @@ TEST_CASE("walks over arbitrary octets end, and stay inside") {
       if (random.chance(2)) octet = static_cast<std::uint8_t>(octet % 8);  // short lengths, NOPs, EOL
     }
     area.shrink_to_fit();
-    CHECK(walked<TcpOptionWalk>(area).find("endless") == std::string::npos);
-    CHECK(walked<UdpOptionWalk>(area).find("endless") == std::string::npos);
+    CHECK(walked<TcpOptionWalk>(area, area.size()).find("endless") == std::string::npos);
+    CHECK(walked<TcpOptionWalk>(area, area.size() / 2).find("endless") == std::string::npos);
+    CHECK(walked<UdpOptionWalk>(area, area.size()).find("endless") == std::string::npos);
+    CHECK(walked<UdpOptionWalk>(area, area.size() / 2).find("endless") == std::string::npos);
   }
 }
 

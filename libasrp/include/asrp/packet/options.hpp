@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Walks through the options of a TCP header, and of a UDP datagram's surplus area (RFC 9868). Always ends: each step
-// advances by at least one octet or stops.
+// advances by at least one octet or stops. Of a packet that a capture has cut off, only the first octets may be known: the walk
+// goes as far as they allow.
 #pragma once
 
 #include <cstddef>
@@ -34,11 +35,18 @@ struct Option {
   std::size_t data_offset = 0;  // behind kind and length
 };
 
-enum class Step : std::uint8_t { option, end, malformed };
+enum class Step : std::uint8_t {
+  option,
+  end,
+  malformed,
+  cut,  // what follows is not known
+};
 
 class TcpOptionWalk {
  public:
-  explicit TcpOptionWalk(Octets area) : area_(area) {}
+  explicit TcpOptionWalk(Octets area) : TcpOptionWalk(area, area.size()) {}
+  /// Only the first `known` octets of the area are.
+  TcpOptionWalk(Octets area, std::size_t known) : area_(area), known_(known) {}
 
   /// `option()` counts after Step::option. At Step::end nothing but EOL and what is behind it is left.
   Step next();
@@ -46,6 +54,7 @@ class TcpOptionWalk {
 
  private:
   Octets area_;
+  std::size_t known_;
   std::size_t at_ = 0;
   Option option_;
 };
@@ -53,7 +62,9 @@ class TcpOptionWalk {
 class UdpOptionWalk {
  public:
   /// `area` begins behind the OCS.
-  explicit UdpOptionWalk(Octets area) : area_(area) {}
+  explicit UdpOptionWalk(Octets area) : UdpOptionWalk(area, area.size()) {}
+  /// Only the first `known` octets of the area are; the others are zero. The data of an option may lie beyond.
+  UdpOptionWalk(Octets area, std::size_t known) : area_(area), known_(known) {}
 
   /// As TcpOptionWalk::next(). More than seven NOPs in a row, or anything but zero behind EOL, is malformed,
   /// and so is an EXP option without room for its ExID.
@@ -66,10 +77,12 @@ class UdpOptionWalk {
   Step read_option();
 
   Octets area_;
+  std::size_t known_;
   std::size_t at_ = 0;
   Option option_;
 };
 
+/// Whether `option` of `area` announces an ASRP message.
 bool is_ours_tcp(const Option& option, Octets area, const Marker& marker);
 bool is_ours_udp(const Option& option, Octets area, const Marker& marker);
 
