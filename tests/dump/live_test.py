@@ -16,6 +16,7 @@ from pathlib import Path
 import asrpdump
 import files
 import generate
+import links
 from packets import ASRP_PORT, ip, surplus, tcp, tcp_mark, udp, udp_mark
 
 from asrp import TCP, UDP, Message
@@ -118,6 +119,33 @@ class Interfaces(unittest.TestCase):
         self.assertEqual(sorted(seen), ["inline-udp", "separate-tcp", "standalone"])
         self.assertEqual({facts["src"] for facts in seen.values()}, {LOOP[0]})
         self.assertEqual(live.end(signal.SIGTERM)[0], 0)
+
+    def test_tags_on_any_interface(self):
+        """The kernel takes one tag away, or a part of it: what is behind is found all the same."""
+        subprocess.run(["ip", "link", "add", "tag0", "type", "veth", "peer", "name", "tag1"], check=True)
+        self.addCleanup(subprocess.run, ["ip", "link", "del", "tag0"], check=True)
+        for name in ("tag0", "tag1"):
+            subprocess.run(["ip", "link", "set", name, "up"], check=True)
+        live = Live("-i", "any", "--json")
+        live.until_capturing()
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        self.addCleanup(raw.close)
+        raw.bind(("tag0", 0))
+        names = ["ethernet", "vlan", "vlan-priority", "qinq", "qinq-8100", "vxlan-vlan"]
+        sent = set()
+        for number, name in enumerate(names):
+            for end, packet in enumerate(list(packets(0x0A000000 + number))[:3]):
+                raw.send(links.LINKS[name][1](packet))
+                sent.add((name, end))
+        seen = set()
+        while seen != sent:
+            line = live.line()
+            self.assertIsNotNone(line, sent - seen)
+            facts = json.loads(line)
+            number = int(facts["cookie"], 16) - 0x0A000000
+            if 0 <= number < len(names):
+                seen.add((names[number], ["standalone", "separate-tcp", "inline-udp"].index(facts["carriage"])))
+        self.assertIn("LINUX_SLL2", live.end()[1])
 
     def test_count_ends_it(self):
         live = Live("-i", "lo", "-c", 1)

@@ -125,7 +125,7 @@ class Reading : public FrameHandler {
     complain(text);
     return kFailed;
   }
-  [[nodiscard]] std::string name() const { return options_.read.empty() ? options_.live.interface : shown_name(options_.read); }
+  [[nodiscard]] std::string name() const { return source_.is_live() ? source_.interface() : shown_name(options_.read); }
   static std::string shown_name(const std::string& file) { return file == "-" ? "standard input" : file; }
 
   [[nodiscard]] bool wants_progress() const {
@@ -233,7 +233,7 @@ int run(const Options& options) {
   if (!source.is_live()) source.before_waiting([&reading] { reading.on_pause(); });
   live_source = source.is_live() ? &source : nullptr;
   if (source.is_live() && !options.quiet) {
-    complain("listening on " + options.live.interface + ", link type " + source.link_name() + ", at most " +
+    complain("listening on " + source.interface() + ", link type " + source.link_name() + ", at most " +
              std::to_string(source.snap_length()) + " octets of a packet");
   }
   const int status = reading.read();

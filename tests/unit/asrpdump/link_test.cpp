@@ -84,6 +84,25 @@ TEST_CASE("an endless MPLS stack ends") {
   check_status(1, labels, LinkStatus::unknown);
 }
 
+TEST_CASE("Linux cooked, with the rest of a tag in front of the packet") {
+  const std::string sll =
+      "000000010006"
+      "020000000001"
+      "0000";
+  const std::string sll2 = "0000000000020001000602000000000b0000";
+  for (const char* const tag : {"0064", "4064", "e064"}) {
+    check_found(113, sll + "0800" + tag + "0800");
+    check_found(113, sll + "88a800c80800" + tag + "0800");  // libpcap puts the outer tag back
+    check_found(276, "0800" + sll2 + tag + "0800");
+  }
+  // A packet of 2048 octets, whose identification begins with a 4: its length is no EtherType.
+  Buffer frame = hex(sll +
+                     "0800"
+                     "450008004000000040110000c0000201c0000202");
+  frame.resize(16 + 2048);
+  CHECK(find_ip(frame, 113).ip.size() == 2048);
+}
+
 TEST_CASE("Linux cooked, both versions, with a tag inside") {
   check_found(113,
               "0000"

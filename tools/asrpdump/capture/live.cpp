@@ -63,9 +63,11 @@ Result<std::unique_ptr<Source>, std::string> Source::open_live(const LiveOptions
   if (options.is_nanosecond && pcap_set_tstamp_precision(pcap, PCAP_TSTAMP_PRECISION_NANO) != 0) {
     return Failure{name + ": gives no stamps in nanoseconds"};
   }
+  source->interface_ = name;
   const int status = pcap_activate(pcap);
   if (status < 0) return Failure{activation_error(pcap, name, status)};
   if (status > 0) source->warning_ = activation_error(pcap, name, status);
+  if (name == "any") pcap_set_datalink(pcap, DLT_LINUX_SLL2);  // it names the interface; where there is none, version 1 will do
   source->decimals_ = pcap_get_tstamp_precision(pcap) == PCAP_TSTAMP_PRECISION_NANO ? 9 : 6;
   return {std::move(source)};
 }

@@ -68,6 +68,8 @@ class Source {
   [[nodiscard]] bool is_live() const { return stream_ == nullptr; }
   [[nodiscard]] int link_type() const { return pcap_datalink(pcap_); }
   [[nodiscard]] std::string link_name() const;
+  /// Of a live capture: what it captures from.
+  [[nodiscard]] const std::string& interface() const { return interface_; }
   [[nodiscard]] int snap_length() const { return pcap_snapshot(pcap_); }
   [[nodiscard]] std::uint8_t decimals() const { return decimals_; }
   /// Frames so far, those that don't match the filter included.
@@ -90,6 +92,7 @@ class Source {
   std::uint8_t decimals_ = 6;
   std::uint64_t frames_ = 0;
   std::string warning_;
+  std::string interface_;
 };
 
 /// "1.eth0 [Up, Running]" ..., one a line, as tcpdump -D. Empty and `error` set if libpcap fails.

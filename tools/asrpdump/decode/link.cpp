@@ -98,6 +98,19 @@ LinkResult find_ip_in_null(Octets octets) {
   return is_ip ? ip_at(octets.subspan(4)) : kUnknown;
 }
 
+/// Of a VLAN tag that is still in the packet, Linux 6.10 and later name the protocol behind it in the cooked header, and leave
+/// the rest of the tag in front of the IP packet.
+LinkResult without_rest_of_tag(LinkResult found) {
+  if (found.status != LinkStatus::ip) return found;
+  const auto version = [&found](std::size_t at) { return found.ip[at] >> 4; };
+  if (version(0) == 6 || (version(0) == 4 && (found.ip[0] & 0xf) >= 5)) return found;
+  if (found.ip.size() < 5) return kCut;
+  const std::uint16_t type = load_u16(found.ip, 2);
+  const bool is_behind = (type == 0x0800 && version(4) == 4) || (type == 0x86dd && version(4) == 6);
+  if (is_behind) found.ip = found.ip.subspan(4);
+  return found;
+}
+
 /// `protocol` of a Linux cooked header: an EtherType, or a number of the kernel's own below 0x600.
 LinkResult find_ip_in_cooked(std::uint16_t hardware, std::uint16_t protocol, Octets payload) {
   constexpr std::uint16_t kNetlink = 824;
@@ -105,7 +118,7 @@ LinkResult find_ip_in_cooked(std::uint16_t hardware, std::uint16_t protocol, Oct
   if (hardware == kNetlink) return kNotIp;
   if (protocol == kFrame8022) return find_ip_behind(0, payload);  // LLC
   if (protocol == kFrame8023) return kNotIp;
-  return protocol < 0x600 ? kUnknown : find_ip_behind(protocol, payload);
+  return protocol < 0x600 ? kUnknown : without_rest_of_tag(find_ip_behind(protocol, payload));
 }
 
 LinkResult find_ip_in_sll(Octets frame) {
