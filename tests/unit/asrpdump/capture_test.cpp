@@ -251,6 +251,13 @@ TEST_CASE("the filter of cooked captures takes tagged packets too") {
   CHECK(passes(behind(header + "0800", ip), DLT_LINUX_SLL, *filter) == 1);
   CHECK(passes(behind(header + kTags[1] + "0800", ip), DLT_LINUX_SLL, *filter) == 1);
   CHECK(passes(behind(header + "0806", Buffer(28)), DLT_LINUX_SLL, *filter) == 0);
+  const Buffer plain = tcp("192.0.2.1:1", "192.0.2.2:2").push().payload("x").build();
+  CHECK(passes(behind(header + "0800", plain), DLT_LINUX_SLL, *filter) == 0);
+  // With the rest of a tag in front of it nothing can be told of a packet: it is let through.
+  for (const char* const rest : {"00640800", "40640800", "e0640800"}) {
+    CHECK(passes(behind(header + "0800" + rest, ip), DLT_LINUX_SLL, *filter) == 1);
+    CHECK(passes(behind("08000000000000020001000602000000000b0000" + std::string(rest), ip), DLT_LINUX_SLL2, *filter) == 1);
+  }
 }
 
 TEST_CASE("some filter compiles on every link type that an interface may have") {

@@ -26,7 +26,10 @@ std::vector<std::string> default_filters(std::uint16_t port, bool tunnels) {
   // Each `vlan` shifts the offsets of all that follows it: the nesting is part of the meaning.
   const std::string tagged = whole + " or (vlan and (" + whole + " or (vlan and (" + whole + " or vlan))))";
   // On cooked captures libpcap knows no `vlan`; the kernel has taken one tag away, and of more the next one is the protocol.
-  const std::string cooked = whole + " or ether proto 0x8100 or ether proto 0x88a8 or ether proto 0x9100";
+  // It may leave the rest of that one in front of the packet (link.cpp): then there is no IP header where one should be.
+  const std::string cooked = whole +
+                             " or ether proto 0x8100 or ether proto 0x88a8 or ether proto 0x9100"
+                             " or (ip and (ip[0] & 0xf0 != 0x40 or ip[0] & 0xf < 5)) or (ip6 and ip6[0] & 0xf0 != 0x60)";
   return {tagged, cooked, plain};
 }
 
