@@ -98,8 +98,8 @@ LinkResult find_ip_in_null(Octets octets) {
   return is_ip ? ip_at(octets.subspan(4)) : kUnknown;
 }
 
-/// Of a VLAN tag that is still in the packet, Linux 6.10 and later name the protocol behind it in the cooked header, and leave
-/// the rest of the tag in front of the IP packet.
+/// Behind one VLAN tag Linux names in the cooked header not a second one but the protocol behind both, and leaves the rest of
+/// the second in front of the IP packet (kernel note 15). One with priority 3 looks like IPv6 and is not told from it.
 LinkResult without_rest_of_tag(LinkResult found) {
   if (found.status != LinkStatus::ip) return found;
   const auto version = [&found](std::size_t at) { return found.ip[at] >> 4; };
