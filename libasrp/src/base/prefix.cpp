@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "asrp/base/prefix.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+
+#include "asrp/base/assert.hpp"
+
+namespace asrp {
+
+IpAddress masked(const IpAddress& address, unsigned length) {
+  ASRP_ASSERT(length <= address_bits(address.family()));
+  const Octets from = address.octets();
+  std::array<std::uint8_t, 16> to{};
+  const std::size_t whole = length / 8;
+  std::copy_n(from.begin(), whole, to.begin());
+  if (length % 8 != 0) to[whole] = static_cast<std::uint8_t>(from[whole] & (0xff00u >> (length % 8)));
+  const Octets octets = Octets(to).first(from.size());
+  return address.is_v4() ? IpAddress::v4(octets) : IpAddress::v6(octets);
+}
+
+std::optional<Prefix> Prefix::parse(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const auto address = IpAddress::parse(text.substr(0, slash));
+  if (!address) return std::nullopt;
+  if (slash == std::string_view::npos) return of(*address);
+  const std::string_view digits = text.substr(slash + 1);
+  Prefix prefix{*address, 0};
+  const char* end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, prefix.length);
+  const bool padded = digits.size() > 1 && digits.front() == '0';
+  if (error != std::errc{} || rest != end || padded || !prefix.is_valid()) return std::nullopt;
+  return prefix;
+}
+
+Prefix Prefix::of(const IpAddress& address) { return {address, static_cast<std::uint8_t>(address_bits(address.family()))}; }
+
+bool Prefix::contains(const IpAddress& other) const {
+  return other.family() == family() && masked(other, length) == masked(address, length);
+}
+
+std::string Prefix::to_string() const { return address.to_string() + "/" + std::to_string(length); }
+
+}  // namespace asrp

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "asrp/base/prefix.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "support/builders.hpp"
+
+using namespace asrp;
+using namespace asrp::test;
+
+namespace {
+
+Prefix prefix(std::string_view text) {
+  const auto parsed = Prefix::parse(text);
+  if (!parsed) throw std::invalid_argument("no prefix: " + std::string(text));
+  return *parsed;
+}
+
+}  // namespace
+
+TEST_CASE("prefixes are read and written") {
+  static constexpr struct {
+    const char* text;
+    const char* written;
+    bool network;
+  } kRows[] = {{"10.0.0.0/8", "10.0.0.0/8", true},
+               {"10.0.0.1/8", "10.0.0.1/8", false},
+               {"0.0.0.0/0", "0.0.0.0/0", true},
+               {"192.0.2.7", "192.0.2.7/32", true},
+               {"192.0.2.128/25", "192.0.2.128/25", true},
+               {"192.0.2.128/24", "192.0.2.128/24", false},
+               {"2001:DB8::/32", "2001:db8::/32", true},
+               {"2001:db8:0:8000::/49", "2001:db8:0:8000::/49", true},
+               {"2001:db8:0:8000::/48", "2001:db8:0:8000::/48", false},
+               {"::1", "::1/128", true},
+               {"::/0", "::/0", true}};
+  for (const auto& row : kRows) {
+    CAPTURE(row.text);
+    CHECK(prefix(row.text).to_string() == row.written);
+    CHECK(prefix(row.text).is_network() == row.network);
+    CHECK(prefix(row.text).network().is_network());
+  }
+}
+
+TEST_CASE("what is no prefix") {
+  for (const char* text :
+       {"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/08", "10.0.0.0/8 ", "10.0.0.0/ 8",
+        "10.0.0.0/8/8", "10.0.0/8", "::/129", "::/256", "::/1000", "10.0.0.0/0x8", "10.0.0.0-8"}) {
+    CAPTURE(text);
+    CHECK_FALSE(Prefix::parse(text));
+  }
+  CHECK_FALSE(Prefix{address("10.0.0.0"), 33}.is_valid());
+  CHECK_FALSE(Prefix{address("::"), 129}.is_valid());
+}
+
+TEST_CASE("what lies in a prefix") {
+  CHECK(prefix("10.0.0.0/8").contains(address("10.255.255.255")));
+  CHECK_FALSE(prefix("10.0.0.0/8").contains(address("11.0.0.0")));
+  CHECK_FALSE(prefix("0.0.0.0/0").contains(address("::")));
+  CHECK(prefix("192.0.2.64/26").contains(address("192.0.2.127")));
+  CHECK_FALSE(prefix("192.0.2.64/26").contains(address("192.0.2.128")));
+  CHECK(prefix("2001:db8:0:8000::/49").contains(address("2001:db8:0:ffff::1")));
+  CHECK_FALSE(prefix("2001:db8:0:8000::/49").contains(address("2001:db8:0:7fff::1")));
+  CHECK(prefix("10.0.0.0/8").contains(prefix("10.1.0.0/16")));
+  CHECK(prefix("10.0.0.0/8").contains(prefix("10.0.0.0/8")));
+  CHECK_FALSE(prefix("10.1.0.0/16").contains(prefix("10.0.0.0/8")));
+  CHECK(prefix("10.1.0.0/16").overlaps(prefix("10.0.0.0/8")));
+  CHECK_FALSE(prefix("10.1.0.0/16").overlaps(prefix("10.2.0.0/16")));
+  CHECK_FALSE(prefix("::/0").overlaps(prefix("0.0.0.0/0")));
+  CHECK(masked(address("192.0.2.255"), 0) == address("0.0.0.0"));
+  CHECK(masked(address("192.0.2.255"), 31) == address("192.0.2.254"));
+  CHECK(masked(address("2001:db8::ffff"), 128) == address("2001:db8::ffff"));
+}
+
+TEST_CASE("prefixes are ordered by address, a block in front of those in it") {
+  std::vector<Prefix> list = {prefix("::/0"), prefix("10.1.0.0/16"), prefix("10.0.0.0/16"), prefix("10.0.0.0/8"),
+                              prefix("9.0.0.0/8")};
+  std::sort(list.begin(), list.end());
+  std::string order;
+  for (const Prefix& p : list) order += p.to_string() + " ";
+  CHECK(order == "9.0.0.0/8 10.0.0.0/8 10.0.0.0/16 10.1.0.0/16 ::/0 ");
+  CHECK(prefix("10.0.0.0/8").host_bits() == 24);
+  CHECK(prefix("2001:db8::/64").host_bits() == 64);
+}
