@@ -2,9 +2,12 @@
 #include "asrp/policy/member_selection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <numeric>
 
 #include "asrp/base/assert.hpp"
+#include "policy/ranked_draw.hpp"
 
 namespace asrp::policy {
 namespace {
@@ -51,6 +54,8 @@ void MemberSelector::set_members(std::span<const SelectionMember> members) {
   members_ = std::move(next);
   by_id_ = std::move(order);
   rotation_.reshape(from);
+  usable_weight_ = 0;
+  for (const Member& member : members_) usable_weight_ += member.settings.usable ? member.settings.weight : 0;
   for (std::size_t i = 0; i < members_.size(); ++i) update_seat(i);
 }
 
@@ -61,7 +66,10 @@ void MemberSelector::update_seat(std::size_t member) {
 }
 
 void MemberSelector::set_usable(std::size_t member, bool usable) {
-  members_[member].settings.usable = usable;
+  SelectionMember& settings = members_[member].settings;
+  if (settings.usable == usable) return;
+  settings.usable = usable;
+  usable_weight_ = usable ? usable_weight_ + settings.weight : usable_weight_ - settings.weight;
   update_seat(member);
 }
 
@@ -155,6 +163,24 @@ MemberSelector::Choice MemberSelector::draw(Candidates candidates, Weight weight
   return std::nullopt;
 }
 
+/// By weight among the first ranks of a weighted ranking.
+MemberSelector::Choice MemberSelector::draw_ranked(Candidates candidates) {
+  std::array<std::uint16_t, kMaxRankedDraw> able;
+  std::array<std::uint32_t, kMaxRankedDraw> weights;
+  std::size_t count = 0;
+  for (const std::uint16_t c : candidates) {
+    if (!free(c)) continue;
+    weights[count] = members_[c].settings.weight;
+    able[count++] = c;
+  }
+  if (count == 0) return std::nullopt;
+  const Shares shares = first_rank_shares(std::span(weights).first(count), usable_weight_);
+  std::uint64_t at = below(std::accumulate(shares.begin(), shares.end(), std::uint64_t{0}));
+  std::size_t i = 0;
+  while (at >= shares[i]) at -= shares[i++];
+  return able[i];
+}
+
 /// Uniform in [0, bound).
 std::uint64_t MemberSelector::below(std::uint64_t bound) {
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
@@ -209,6 +235,13 @@ MemberSelector::Choice MemberSelector::pick(TimePoint now, Candidates candidates
   return std::nullopt;
 }
 
+void MemberSelector::use(std::uint16_t member, bool first) {
+  Member& m = members_[member];
+  if (first) m.last_turn = ++turns_;
+  if (m.sessions != std::numeric_limits<std::uint32_t>::max()) ++m.sessions;
+  m.taken = selections_;
+}
+
 std::size_t MemberSelector::select(TimePoint now, Candidates candidates, std::span<std::uint16_t> out) {
   rotation_.settle();
   ++selections_;
@@ -216,18 +249,19 @@ std::size_t MemberSelector::select(TimePoint now, Candidates candidates, std::sp
   while (count < out.size()) {
     const Choice choice = pick(now, candidates, count == 0);
     if (!choice) break;
-    Member& member = members_[*choice];
-    if (count == 0) member.last_turn = ++turns_;
-    if (member.sessions != std::numeric_limits<std::uint32_t>::max()) ++member.sessions;
-    member.taken = selections_;
+    use(*choice, count == 0);
     out[count++] = *choice;
   }
   return count;
 }
 
 std::optional<std::uint16_t> MemberSelector::choose(TimePoint now, Candidates candidates) {
-  std::uint16_t chosen = 0;
-  return select(now, candidates, {&chosen, 1}) == 0 ? std::nullopt : std::optional(chosen);
+  rotation_.settle();
+  ++selections_;
+  const bool ranked = policy_ == SelectionPolicy::weighted_random && candidates.size() <= kMaxRankedDraw;
+  const Choice choice = ranked ? draw_ranked(candidates) : pick(now, candidates, true);
+  if (choice) use(*choice, true);
+  return choice;
 }
 
 }  // namespace asrp::policy

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "asrp/policy/member_selection.hpp"
+#include "asrp/policy/query_list.hpp"
 #include "support/selection_pool.hpp"
 
 using namespace asrp;
@@ -73,7 +74,11 @@ TEST_CASE("weighted random: in proportion to the weights (4.4.2)") {
   check_shares(SelectionPool(weighted_random, 7).weights({kFull, kFull / 2}).choices(kDraws), {2, 1});
   SelectionPool pool(weighted_random, 8);
   pool.weights({10, 20, 30, 40});
-  check_shares(pool.choices(kDraws, "DA"), {1, 0, 0, 4});
+  pool.selector.set_usable(1, false);
+  check_shares(pool.choices(kDraws), {1, 0, 3, 4});
+  std::string firsts;
+  for (std::size_t i = 0; i < kDraws; ++i) firsts += pool.reply(1);
+  check_shares(firsts, {1, 0, 3, 4});
 }
 
 TEST_CASE("weighted random: also the second and third of a reply, from what is left (4.4.2)") {
@@ -90,6 +95,29 @@ TEST_CASE("weighted random: also the second and third of a reply, from what is l
   }
   CHECK(seen.size() == expected.size());
   CHECK(statistic < kThreshold[5]);
+}
+
+TEST_CASE("weighted random among a flow's first ranks: each server has what its weight says, for any number of choices") {
+  constexpr std::uint32_t kWeights[] = {1, 1, 2, 3, 5, 8, 4, 6};
+  std::vector<PoolServer> servers;
+  for (const std::uint32_t weight : kWeights) {
+    servers.push_back({std::string(1, static_cast<char>('A' + servers.size())), weight, true, true});
+  }
+  const Pool placement(servers, HashKey{}, {}, 2);
+  for (const std::size_t choices : {1, 2, 3, 5, 8}) {
+    CAPTURE(choices);
+    SelectionPool pool(weighted_random, 15);
+    pool.weights(std::vector<std::uint32_t>(std::begin(kWeights), std::end(kWeights)));
+    std::string text;
+    for (std::size_t i = 0; i < kDraws; ++i) {
+      const Tuple flow{
+          {IpAddress::v4(static_cast<std::uint32_t>(pool.random.next())), 1}, {IpAddress::v4(1), 80}, Protocol::tcp};
+      std::uint16_t ranks[8];
+      const std::size_t count = placement.ranks(flow, std::span(ranks).first(choices));
+      text += pool.name(*pool.selector.choose(pool.now, std::span(ranks).first(count)));
+    }
+    check_shares(text, {1, 1, 2, 3, 5, 8, 4, 6});
+  }
 }
 
 TEST_CASE("randomized least used: in proportion to what is not utilized (5.4.1)") {

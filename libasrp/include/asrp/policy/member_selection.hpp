@@ -59,7 +59,9 @@ class MemberSelector {
   /// The load that the policy goes by: as reported, or nothing if it is unknown.
   [[nodiscard]] std::optional<std::uint32_t> load(TimePoint now, std::size_t member) const;
 
-  /// Chooses one of `candidates` for a new session; nothing if none of them can be. `candidates`: no member twice.
+  /// Chooses one of `candidates` for a new session; nothing if none of them can be. `candidates`: all members, or the first
+  /// ranks of a flow where members of equal weight are ranked alike; no member twice. For `weighted-random` they must be ranked
+  /// by weight, as Pool::ranks does: see policy/ranked_draw.hpp.
   std::optional<std::uint16_t> choose(TimePoint now, std::span<const std::uint16_t> candidates);
 
   /// Chooses up to `out.size()` of `candidates`, none twice, in the policy's order: the reply to a handle resolution of RFC
@@ -85,6 +87,8 @@ class MemberSelector {
   [[nodiscard]] bool earlier(std::uint16_t a, std::uint16_t b) const;
   void update_seat(std::size_t member);
 
+  void use(std::uint16_t member, bool first);
+  Choice draw_ranked(Candidates candidates);
   Choice pick(TimePoint now, Candidates candidates, bool first);
   [[nodiscard]] Choice first_usable(Candidates candidates) const;
   [[nodiscard]] Choice highest_priority(Candidates candidates) const;
@@ -102,6 +106,7 @@ class MemberSelector {
   std::vector<Member> members_;
   std::vector<std::uint16_t> by_id_;
   Rotation rotation_;
+  std::uint64_t usable_weight_ = 0;  // of all that may be chosen
   std::uint64_t turns_ = 0;
   std::uint64_t selections_ = 0;
 };
