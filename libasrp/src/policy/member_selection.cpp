@@ -95,10 +95,8 @@ std::uint32_t MemberSelector::value(std::uint16_t member) const {
   const Member& m = members_[member];
   std::uint64_t value = *m.load;
   if (policy_ == SelectionPolicy::priority_least_used) value += m.settings.degradation;
-  if (policy_ == SelectionPolicy::least_used_degradation) {
-    const std::uint64_t added = std::uint64_t{m.sessions} * m.settings.degradation;
-    value += std::min<std::uint64_t>(added, kFullLoad);
-  }
+  // The product and the load fit: (2^32 - 1)^2 + 2^32 - 1 is less than 2^64.
+  if (policy_ == SelectionPolicy::least_used_degradation) value += std::uint64_t{m.sessions} * m.settings.degradation;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(value, kFullLoad));
 }
 

@@ -32,7 +32,6 @@ void Rotation::settle() {
   for (const Seat& seat : seats_) total_ += seat.weight;
   // Who is new begins at its due, and so does who was away, but for a turn that it had early. More than a turn owed or had
   // early comes from other times: it would be served in one go.
-  std::int64_t sum = 0;
   for (Seat& seat : seats_) {
     seat.remainder = 0;
     if (seat.weight == 0) {
@@ -40,14 +39,10 @@ void Rotation::settle() {
       continue;
     }
     const std::int64_t turn = kUnit / seat.weight;
-    const std::int64_t lead = seat.known ? std::clamp(seat.start - now_, seat.away ? 0 : -turn, turn) : 0;
+    seat.start = seat.known ? std::clamp(seat.start, now_ - (seat.away ? 0 : turn), now_ + turn) : now_;
     seat.known = true;
     seat.away = false;
-    seat.start = now_ + lead;
-    sum += lead * seat.weight;  // at most kUnit each, and members are known by 16 bits
   }
-  // The account must balance again after leads and debts were struck off: virtual time is the mean of the members' times.
-  if (total_ != 0) now_ += sum / static_cast<std::int64_t>(total_);
   now_remainder_ = 0;
 }
 

@@ -143,6 +143,23 @@ TEST_CASE("randomized least used with an unknown load: that member has its share
   check_shares(rest, {80, 40, 0, 0});
 }
 
+TEST_CASE("numbers that would favour some members are drawn again") {
+  class Script final : public RandomSource {
+   public:
+    void fill(MutableOctets out) override {
+      std::fill(out.begin(), out.end(), draws_++ < 2 ? std::uint8_t{0xff} : std::uint8_t{0});
+    }
+
+   private:
+    int draws_ = 0;
+  };
+  Script script;  // 2^64 - 1, which would be one odd number more than even ones, then 0
+  MemberSelector selector(SelectionPolicy::random, script, std::chrono::seconds(1));
+  const std::vector<SelectionMember> members = {{"a", 1, 0, 0, true}, {"b", 1, 0, 0, true}};
+  selector.set_members(members);
+  CHECK(selector.choose(TimePoint{}, selector.everyone()) == 0);
+}
+
 TEST_CASE("a source of randomness that always says the same ends no worse than with a choice") {
   class Stuck final : public RandomSource {
    public:

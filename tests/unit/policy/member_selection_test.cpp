@@ -247,6 +247,26 @@ TEST_CASE("a rotation goes on where it was, whatever comes and goes") {
   for (const char c : {'A', 'C', 'D', 'E'}) CHECK(std::count(after.begin(), after.end(), c) == 3);
 }
 
+TEST_CASE("a weighted rotation goes on where it was, too") {
+  SelectionPool pool(weighted_round_robin);
+  pool.weights({5, 1, 1});
+  CHECK(pool.choices(3) == "AAA");
+  std::reverse(pool.members.begin(), pool.members.end());
+  pool.selector.set_members(pool.members);
+  CHECK(pool.choices(11) == "BAACAAABAAC");
+}
+
+TEST_CASE("of equals a new one has its turn after those that wait") {
+  SelectionPool pool(least_used);
+  pool.weights({1, 1}).loads({5, 5});
+  CHECK(pool.choices(3) == "ABA");
+  pool.members.push_back({"C", 1, 0, 0, true});
+  pool.selector.set_members(pool.members);
+  pool.candidates.push_back(2);
+  pool.selector.report_load(pool.now, 2, 5);
+  CHECK(pool.choices(6) == "BACBAC");
+}
+
 TEST_CASE("who was away doesn't catch up") {
   for (const SelectionPolicy policy : {round_robin, weighted_round_robin}) {
     SelectionPool pool(policy);

@@ -85,6 +85,7 @@ TEST_CASE("extreme weights neither overflow nor vanish") {
   CHECK(difference({0xffffffff, 0xffffffff}, std::uint64_t{0xffffffff} * 65535) < 1e-4);
   CHECK(difference({0xffffffff, 1}, std::uint64_t{1} << 32) < 1e-4);
   CHECK(difference({1, 1, 1, 1, 1, 1, 1, 1}, std::uint64_t{0xffffffff} * 65535) < 1e-4);
+  CHECK(difference({0xffffffff, 1, 1, 1, 1, 1, 1, 1}, std::uint64_t{0xffffffff} + 7) < 1e-4);
   const Shares shares = first_rank_shares(Weights{0xffffffff, 1, 1}, std::uint64_t{1} << 48);
   for (std::size_t i = 0; i < 3; ++i) {
     CHECK(shares[i] >= 1);

@@ -100,6 +100,13 @@ TEST_CASE("the hard cases: one heavy among many light ones, and weights far apar
   CHECK(furthest(Weights(1000, 0xffffffff), 3000).less_than_a_turn);
 }
 
+TEST_CASE("nothing is lost by rounding where weights are as large as can be") {
+  Weights weights(21, 200000000);
+  weights[7] = 4000000000;
+  CHECK(furthest(weights, 4000).less_than_a_turn);
+  CHECK(furthest({4294967291, 3, 2147483647, 2147483629}, 4000).less_than_a_turn);
+}
+
 TEST_CASE("not clustered: no turn comes later than twice the member's spacing after the one before") {
   test::SeededRandom random(3);
   for (int pool = 0; pool < 500; ++pool) {

@@ -93,6 +93,8 @@ TEST_CASE("every way to be wrong has its reason, and the first check wins") {
   CHECK(error_of("0009 0000") == "type");
   CHECK(error_of("0008 0000 00000001") == "length");
   CHECK(error_of("0008 0004 00000001") == "length");
+  CHECK(error_of("0008 0004") == "length");
+  CHECK(error_of("0008 0007 000000") == "length");
   CHECK(error_of("0008 0007 00000001") == "length");
   CHECK(error_of("0008 0008 0000") == "truncated");
   CHECK(error_of("0008 ffff 00000001") == "truncated");
