@@ -146,12 +146,14 @@ void HolderEngine::Impl::accept_backup(HolderInput& input) {
 }
 
 /// In a full store a UDP flow that has ended here, and stays only for what a node may still have of it, makes room. Backups of
-/// sessions that live never do.
+/// sessions that live never do: the look-up that was made for it finds those that go on.
 bool HolderEngine::Impl::make_room(TimePoint now) {
-  if (table.size() < options.max_backups) return true;
-  const std::uint32_t slot = life.first_lingering();
-  if (slot == session::kNoSlot) return false;
-  release(now, slot, HolderCounter::released_gave_way, "gave way");
+  while (table.size() >= options.max_backups && !giving_way.empty()) {
+    const std::uint32_t slot = giving_way.back();
+    giving_way.pop_back();
+    if (life.life(slot) != session::Life::lingering) continue;  // it has begun anew in this burst
+    release(now, slot, HolderCounter::released_gave_way, "gave way");
+  }
   return table.size() < options.max_backups;
 }
 

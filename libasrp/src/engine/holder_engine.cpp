@@ -50,6 +50,7 @@ void HolderEngine::Impl::flush(TimePoint now) {
   stores = 0;
   conflict_states.clear();
   evictable.clear();
+  giving_way.clear();
 }
 
 void HolderEngine::Impl::deliver(TimePoint now, HolderInput& input) {

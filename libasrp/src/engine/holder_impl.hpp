@@ -61,7 +61,19 @@ struct HolderEngine::Impl {
   using Outcome = HolderInput::Outcome;
 
   /// Why a session is looked up, and so what the result means.
-  enum class Why : std::uint8_t { load, notice, first_look, last_look, ending, lingering, reconcile, evict, conflict, taken };
+  enum class Why : std::uint8_t {
+    load,
+    notice,
+    first_look,
+    last_look,
+    ending,
+    lingering,
+    reconcile,
+    evict,
+    room,
+    conflict,
+    taken
+  };
   struct Look {
     std::uint32_t slot;  // `taken`: place of the input
     Why why;
@@ -123,6 +135,7 @@ struct HolderEngine::Impl {
   void want_look(TimePoint now, std::uint32_t slot, Why why);
   void want_due_looks(TimePoint now);
   void want_eviction_looks(TimePoint now);
+  void want_room_looks(TimePoint now);
   void want_reconcile_looks(TimePoint now);
   void look_up();
   void apply(TimePoint now, const Look& look, LocalState state, const Tuple& session);
@@ -158,6 +171,7 @@ struct HolderEngine::Impl {
   std::vector<std::uint32_t> noticed;         // slots whose end was reported
   std::vector<KnownState> conflict_states;    // of this burst
   std::vector<std::uint32_t> evictable;       // of this burst: embryonic ones without a session, oldest last
+  std::vector<std::uint32_t> giving_way;      // of this burst: lingering ones whose flow is over, due first last
   std::optional<std::uint32_t> reconcile_at;  // slot that is next in a reconciliation
   TimePoint reconcile_slice{};                // when the next slice is due
   std::optional<TimePoint> reconcile_wanted;  // when to begin one

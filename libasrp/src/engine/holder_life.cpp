@@ -96,12 +96,15 @@ void HolderEngine::Impl::maintain(TimePoint now) {
   if (!reconcile_at && reconcile_wanted && *reconcile_wanted <= now) begin_reconciliation(now);
   want_reconcile_looks(now);
   want_eviction_looks(now);
+  want_room_looks(now);
   want_conflict_looks();
   look_up();
   conflict_states.clear();
   evictable.clear();
+  giving_way.clear();
   for (std::size_t i = 0; i < looks.size(); ++i) apply(now, looks[i], look_states[i], look_tuples[i]);
   std::reverse(evictable.begin(), evictable.end());
+  std::reverse(giving_way.begin(), giving_way.end());
 }
 
 void HolderEngine::Impl::want_look(TimePoint now, std::uint32_t slot, Why why) {
@@ -158,6 +161,14 @@ void HolderEngine::Impl::want_eviction_looks(TimePoint now) {
   for (const std::uint32_t slot : due_slots) want_look(now, slot, Why::evict);
 }
 
+/// A flow whose entry here has ended may go on: a node that still has it needs no new NS.
+void HolderEngine::Impl::want_room_looks(TimePoint now) {
+  if (stores == 0 || table.size() + stores <= options.max_backups) return;
+  due_slots.clear();
+  life.first_lingering(std::min(stores, table.size() + stores - options.max_backups), due_slots);
+  for (const std::uint32_t slot : due_slots) want_look(now, slot, Why::room);
+}
+
 void HolderEngine::Impl::look_up() {
   look_states.assign(looks.size(), LocalState::none);
   if (looks.empty()) return;
@@ -211,6 +222,8 @@ void HolderEngine::Impl::apply_none(TimePoint now, const Look& look, const Tuple
       return release(now, look.slot, HolderCounter::released_ended, "flow ended");
     case Why::evict:
       return evictable.push_back(look.slot);
+    case Why::room:
+      return giving_way.push_back(look.slot);
     default:
       return ended(now, look.slot, session);
   }

@@ -62,17 +62,19 @@ void BackupLife::into_wheel(std::uint32_t slot) {
   lingering_ = std::min(lingering_, tick);
 }
 
-std::uint32_t BackupLife::first_lingering() {
+void BackupLife::first_lingering(std::size_t max, std::vector<std::uint32_t>& out) {
+  const std::size_t begin = out.size();
+  const std::size_t end = begin + max;
   // Buckets are 8192 ticks: what was taken leaves none behind, and what lies ahead is less than a turn away.
-  for (std::uint32_t tick = std::max(lingering_, turned_); tick < turned_ + kBuckets; ++tick) {
-    const std::uint32_t next = bucket_tick_from(tick);
-    if (next == kNoSlot || next >= turned_ + kBuckets) break;
-    tick = lingering_ = next;
-    const std::uint32_t slot = lists_[next % kBuckets].first;
-    if (meta(slot).life == Life::lingering) return slot;
+  for (std::uint32_t tick = std::max(lingering_, turned_); out.size() < end; ++tick) {
+    tick = bucket_tick_from(tick);
+    if (out.size() == begin) lingering_ = std::min(tick, turned_ + kBuckets);
+    if (tick >= turned_ + kBuckets) return;  // also if there is none
+    for (std::uint32_t slot = lists_[tick % kBuckets].first; slot != kNoSlot && out.size() < end; slot = meta(slot).next) {
+      if (meta(slot).life != Life::lingering) break;
+      out.push_back(slot);
+    }
   }
-  lingering_ = turned_ + kBuckets;
-  return kNoSlot;
 }
 
 void BackupLife::place(std::uint32_t slot, Life life, TimePoint due) {

@@ -286,6 +286,42 @@ TEST_CASE("a full store: flows that have ended here give way, the one that would
   CHECK(lab.knows(udp_number(2).client_side));
 }
 
+TEST_CASE("a full store: a flow that goes on after its end here does not give way") {
+  auto options = HolderLab::default_options();
+  options.max_backups = 1;
+  for (const LocalState again : {LocalState::live, LocalState::opening}) {
+    HolderLab lab(options);
+    store(lab, udp_session(), LocalState::live);
+    lab.wait(seconds(2));
+    lab.sessions.known.erase(udp_session().server_side);
+    lab.ended(udp_session().server_side);
+    lab.wait(seconds(1));
+    lab.sessions.known[udp_session().server_side] = again;  // a node still has it, and needs no new NS
+    const TuplePair refused = nat_session("203.0.113.7:3");
+    CHECK(lab.in(syn_with(refused, ns_of(refused))).burst().size() == 1);
+    CHECK(lab.count(HolderCounter::store_full) == 1);
+    CHECK(lab.knows(udp_session().client_side));
+    lab.sessions.known[udp_session().server_side] = LocalState::live;
+    lab.wait(seconds(400));
+    CHECK(lab.knows(udp_session().client_side));
+  }
+}
+
+TEST_CASE("a full store: a flow that begins anew does not give way to others of its burst") {
+  auto options = HolderLab::default_options();
+  options.max_backups = 1;
+  HolderLab lab(options);
+  store(lab, udp_session(), LocalState::live);
+  lab.wait(seconds(2));
+  lab.sessions.known.clear();
+  lab.ended(udp_session().server_side);
+  const TuplePair refused = nat_session("203.0.113.7:3");
+  lab.in(with_message(datagram_of(udp_session()), ns_of(udp_session()).build()));
+  lab.in(syn_with(refused, ns_of(refused))).burst();
+  CHECK(lab.count(HolderCounter::store_full) == 1);
+  CHECK(lab.knows(udp_session().client_side));
+}
+
 TEST_CASE("UDP: the linger is the local port's") {
   auto options = HolderLab::default_options();
   options.services = {{.protocol = Protocol::udp, .port = 8080, .udp_linger = seconds(10)}};

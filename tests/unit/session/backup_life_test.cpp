@@ -25,6 +25,12 @@ Slots taken(BackupLife& life, TimePoint now, std::size_t max = 1000) {
   return out;
 }
 
+Slots first_lingering(BackupLife& life, std::size_t max) {
+  Slots out;
+  life.first_lingering(max, out);
+  return out;
+}
+
 TEST_CASE("nothing is due in an empty one, and slots that were never placed are free") {
   BackupLife life;
   life.start(kStart);
@@ -52,10 +58,10 @@ TEST_CASE("a slot is due once, at its time and not before") {
   }
 }
 
-TEST_CASE("the lingering slot that is due first is found among others, whatever was placed and removed") {
+TEST_CASE("the lingering slots that are due first are found among others, whatever was placed and removed") {
   BackupLife life;
   life.start(kStart);
-  CHECK(life.first_lingering() == session::kNoSlot);
+  CHECK(first_lingering(life, 5).empty());
   SeededRandom random(1);
   std::map<std::uint32_t, TimePoint> lingering;
   TimePoint now = kStart;
@@ -76,11 +82,15 @@ TEST_CASE("the lingering slot that is due first is found among others, whatever 
       now += milliseconds(random.below(20'000));
       for (const std::uint32_t due_now : taken(life, now)) lingering.erase(due_now);
     }
-    const std::uint32_t first = life.first_lingering();
-    REQUIRE((first == session::kNoSlot) == lingering.empty());
-    if (lingering.empty()) continue;
-    REQUIRE(lingering.contains(first));
-    for (const auto& [other, at] : lingering) REQUIRE(lingering[first] <= at);
+    const std::size_t max = random.below(6);
+    const Slots first = first_lingering(life, max);
+    REQUIRE(first.size() == std::min<std::size_t>(max, lingering.size()));
+    auto others = lingering;
+    for (const std::uint32_t slot_found : first) {
+      REQUIRE(others.contains(slot_found));
+      for (const auto& [other, at] : others) REQUIRE(others[slot_found] <= at);
+      others.erase(slot_found);
+    }
   }
 }
 

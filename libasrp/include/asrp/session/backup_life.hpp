@@ -49,8 +49,9 @@ class BackupLife {
   void take_due(TimePoint now, std::size_t max, std::vector<std::uint32_t>& out);
   /// Appends the `max` oldest embryonic slots, the unseen before the young; nothing changes.
   void oldest_embryonic(std::size_t max, std::vector<std::uint32_t>& out) const;
-  /// The lingering slot that is due first, kNoSlot if there is none. Constant time over any number of calls.
-  [[nodiscard]] std::uint32_t first_lingering();
+  /// Appends the `max` lingering slots that are due first, in this order; nothing changes. Over any number of calls the time
+  /// for each slot is constant.
+  void first_lingering(std::size_t max, std::vector<std::uint32_t>& out);
   [[nodiscard]] std::optional<TimePoint> next_due() const;
 
   [[nodiscard]] std::size_t embryonic() const { return embryonic_; }
