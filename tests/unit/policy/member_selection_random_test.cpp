@@ -104,7 +104,7 @@ TEST_CASE("weighted random among a flow's first ranks: each server has what its 
     servers.push_back({std::string(1, static_cast<char>('A' + servers.size())), weight, true, true});
   }
   const Pool placement(servers, HashKey{}, {}, 2);
-  for (const std::size_t choices : {1, 2, 3, 5, 8}) {
+  for (const std::size_t choices : {2, 3, 8}) {
     CAPTURE(choices);
     SelectionPool pool(weighted_random, 15);
     pool.weights(std::vector<std::uint32_t>(std::begin(kWeights), std::end(kWeights)));

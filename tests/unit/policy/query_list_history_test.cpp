@@ -66,10 +66,9 @@ std::vector<std::string> ids(const std::vector<PoolServer>& servers, const Query
 }
 
 /// The first ranks of a flow, by the plain ranking of one epoch.
-std::vector<std::string> first_ranks(const Epoch& epoch, const Tuple& flow, std::size_t count) {
-  const Ranking ranking(epoch);
+std::vector<std::string> first_ranks(const Ranking& ranking, const Tuple& flow, std::size_t count) {
   std::vector<std::uint16_t> ranks(count);
-  ranks.resize(ranking.top(placement_row(epoch.key, flow), ranks));
+  ranks.resize(ranking.top(placement_row(ranking.key(), flow), ranks));
   std::vector<std::string> out;
   for (const std::uint16_t r : ranks) out.push_back(ranking.id(r));
   return out;
@@ -116,22 +115,24 @@ TEST_CASE("the same list on every node from the same facts, in whatever order th
   }
 }
 
-TEST_CASE("whom a kept epoch ranks among the flow's first is in the first round, or the bound cut it [spec 3.5.3-2 3.5.3-3]") {
+TEST_CASE(
+    "whom a kept epoch ranks among the flow's first is in the first round, or the bound cut it [spec 3.5.3-2] [spec 3.5.3-3]") {
   std::size_t cuts = 0;
   std::size_t beyond = 0;
   for (std::uint64_t seed = 100; seed < 200; ++seed) {
     History history(seed);
     const std::size_t depth = 1 + seed % 3;
     const Pool pool(history.servers, history.key, history.past, depth);
+    std::vector<Ranking> epochs;
+    epochs.emplace_back(epoch_of(history.servers, history.key));
+    for (const Epoch& epoch : history.past) epochs.emplace_back(epoch);
     for (int i = 0; i < 40; ++i) {
       const Tuple flow = history.flow();
       const QueryList list = pool.query(flow);
       const auto asked = ids(history.servers, list);
       CHECK(list.first_round <= kMaxCandidates);
       cuts += list.cut;
-      std::vector<Epoch> epochs = {epoch_of(history.servers, history.key)};
-      epochs.insert(epochs.end(), history.past.begin(), history.past.end());
-      for (const Epoch& epoch : epochs) {
+      for (const Ranking& epoch : epochs) {
         for (const std::string& id : first_ranks(epoch, flow, depth)) {
           const bool configured =
               std::any_of(history.servers.begin(), history.servers.end(), [&](const PoolServer& s) { return s.id == id; });
@@ -151,7 +152,7 @@ TEST_CASE("whom a kept epoch ranks among the flow's first is in the first round,
 }
 
 TEST_CASE("minimal movement: a server that comes takes, one that goes gives, and nothing else moves") {
-  for (std::uint64_t seed = 200; seed < 212; ++seed) {
+  for (std::uint64_t seed = 200; seed < 205; ++seed) {
     History history(seed);
     const auto before = owners(epoch_of(history.servers, history.key));
     history.join();
@@ -170,7 +171,7 @@ TEST_CASE("minimal movement: a server that comes takes, one that goes gives, and
 }
 
 TEST_CASE("minimal movement: with more weight a server only takes, with less it only gives") {
-  for (std::uint64_t seed = 300; seed < 312; ++seed) {
+  for (std::uint64_t seed = 300; seed < 305; ++seed) {
     History history(seed);
     while (history.servers.size() < 3) history.join();
     const auto light = owners(epoch_of(history.servers, history.key));
@@ -188,7 +189,7 @@ TEST_CASE("minimal movement: with more weight a server only takes, with less it 
 }
 
 TEST_CASE("balance: each server's rows are what its weight says, within what chance allows") {
-  for (std::uint64_t seed = 400; seed < 412; ++seed) {
+  for (std::uint64_t seed = 400; seed < 406; ++seed) {
     const History history(seed);
     const auto all = owners(epoch_of(history.servers, history.key));
     double sum = 0;
