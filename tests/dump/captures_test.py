@@ -7,6 +7,7 @@ the one that asrpdump draws of it.
 
 import json
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -77,6 +78,19 @@ class Captures(unittest.TestCase):
                 self.assertLessEqual(types, seen)
                 self.assertIn(restored_by, {r["by"] for session in sessions for r in session["restored"]})
                 self.assertTrue(any(session["held_ms_max"] > 0 for session in sessions), "nothing is seen on both sides of a node")
+
+    def test_the_picture_of_the_failover_shows_a_node_that_knew_nothing(self):
+        done = run("-r", str(DIRECTORY / "failover.pcap"), "--ladder", "--ladder-limit", "1")
+        drawn = re.search(r"^session \d+ +\S+ (\S+?)>", done.stdout, re.M)
+        self.assertIsNotNone(drawn, done.stdout)
+        done = run("-r", str(DIRECTORY / "failover.pcap"), "--sessions", "--json", "--session", drawn.group(1))
+        session = json.loads(done.stdout)
+        creators = {message["node_local_ip"] for message in self.messages("failover") if message["type"] == "NS" and message["st1"] == session["st1"]}
+        self.assertTrue(creators)
+        self.assertTrue({restored.get("node") for restored in session["restored"]} - creators)
+
+    def messages(self, name):
+        return [json.loads(line) for line in run("-r", str(DIRECTORY / f"{name}.pcap"), "--json").stdout.splitlines()]
 
     def test_the_pictures_are_those_of_the_captures(self):
         for name in SHOWS:

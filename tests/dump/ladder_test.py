@@ -112,6 +112,19 @@ class Ladder(unittest.TestCase):
         self.assertEqual(text.count("session "), 1)
         self.assertIn(" RX ", text)
 
+    def test_a_move_to_another_node_tells_more_than_a_recovery_at_the_same(self):
+        scene = Scene()
+        f = exchanges.psv1(scene, exchanges.psv_flow(scene, 41000), prefix="same-")
+        scene.query("qs1", f.st1, scene.nodes[0], scene.servers[1], 0xAA03, 33003)
+        scene.query("qs2", f.st1, scene.nodes[0], scene.servers[0], 0xAA03, 33003)
+        scene.answer("rx", scene.one("RX", f.st1, 0xAA03), scene.nodes[0], scene.servers[1], 33003)
+        scene.answer("rs", scene.pair("RS", f.st1, f.st2, 0xAA03), scene.nodes[0], scene.servers[0], 33003)
+        exchanges.psv2(scene)
+        text = run(scene.octets(), "--ladder", "--ladder-limit", "1")
+        self.assertEqual(text.count("session "), 1)
+        self.assertIn(":40000>", text)
+        self.assertNotIn(":41000>", text)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -12,9 +12,27 @@ namespace {
 
 using wire::MsgType;
 
-// A recovery tells more than a conflict, and that more than a creation; what is longer than a page tells no more.
+/// Nodes that are known to have had the session: those that created it, and those that got to know it from a holder.
+std::size_t nodes_of(const Session& session, const Ladder& ladder) {
+  std::vector<IpAddress> nodes;
+  const auto add = [&](const std::optional<IpAddress>& node) {
+    if (node && std::find(nodes.begin(), nodes.end(), *node) == nodes.end()) nodes.push_back(*node);
+  };
+  for (const LadderEvent& event : ladder.events) {
+    if (event.type == MsgType::NS) add(event.node);
+  }
+  for (const Restored& restored : session.restored) add(restored.node);
+  return nodes.size();
+}
+
+// That a session moved to a node that hadn't heard of it tells most, then a recovery or a conflict, then a creation; what is
+// longer than a page tells no more.
 unsigned score_of(const Session& session, const Ladder& ladder) {
+  constexpr std::size_t kMoves = 3;  // more show nothing new
   unsigned score = 0;
+  if (const std::size_t nodes = nodes_of(session, ladder); nodes > 1) {
+    score += 150 * static_cast<unsigned>(std::min(nodes - 1, kMoves));
+  }
   const auto has = [&](MsgType type) { return session.count(type) != 0; };
   if (has(MsgType::RS)) score += 40;
   if (has(MsgType::NC)) score += 40;

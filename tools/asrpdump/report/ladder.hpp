@@ -15,7 +15,7 @@ namespace asrp::dump {
 
 struct LadderOptions {
   FollowOptions follow;
-  unsigned limit = 20;           // sessions drawn: those that tell most, a recovery more than a creation
+  unsigned limit = 20;           // sessions drawn: those that tell most, a move to another node more than a creation
   std::size_t most_rows = 300;   // of one session; what comes behind is counted
   std::optional<Endpoint> only;  // sessions with this end
   bool svg = false;
