@@ -222,9 +222,9 @@ def all_faults(family=4):
         # --- NS, NA, NC
         Fault("na-cookie", "ack-cookie", True, S["psv1-standalone"], {"na": message(cookie=7)}, ["ns-late", "na"]),
         Fault("nc-cookie", "ack-cookie", True, S["conflict"], {"nc": message(cookie=7)}, ["ns", "nc"]),
-        Fault("na-destination", "ack-destination", True, S["psv1-standalone"], {"na": ends(dst=clean.nodes[1])}, ["ns-late", "na"]),
+        Fault("na-destination", "ack-destination", False, S["psv1-standalone"], {"na": ends(dst=clean.nodes[1])}, ["ns-late", "na"]),
         Fault("na-port", "ack-destination", True, S["psv1-standalone"], {"na": ends(dport=4000)}, ["ns-late", "na"]),
-        Fault("nc-destination", "conflict-destination", True, S["conflict"], {"nc": ends(dst=clean.nodes[1])}, ["ns", "nc"]),
+        Fault("nc-destination", "conflict-destination", False, S["conflict"], {"nc": ends(dst=clean.nodes[1])}, ["ns", "nc"]),
         Fault("nc-port", "conflict-destination", True, S["conflict"], {"nc": ends(dport=4000)}, ["ns", "nc"]),
         Fault("na-tuples", "ack-tuples", True, S["psv1-standalone"], {"na": other_tuple("st2", dst=other_server)}, ["ns-late", "na"]),
         Fault("na-tuples-exchanged", "ack-tuples", True, S["psv1-standalone"], {"na": swap_tuples}, ["ns-late", "na"]),
@@ -268,7 +268,7 @@ def all_faults(family=4):
         # --- both sides of a strip
         Fault("ps-not-removed", "not-removed", True, S["psv1"], {"synack": _with_push(clean)}, ["synack"]),
         Fault("hs-not-removed", "not-removed", True, _passed_through, {}, ["hs3"]),
-        Fault("syn-sequence", "sequence", True, S["psv1"], {"ns": fields(seq=1001)}, ["syn", "ns"]),
+        Fault("syn-sequence", "sequence", v4, S["psv1"], {"ns": fields(seq=1001)}, ["syn", "ns"]),
         Fault("sequence-advanced", "sequence", v4, S["psv2"], {"page4": fields(seq=5120 + 36)}, ["page3", "page4"]),
         Fault("acknowledgment", "sequence", v4, S["psv1"], {"get2": fields(ack=5001 + 36)}, ["get", "get2"]),
     ]

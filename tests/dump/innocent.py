@@ -150,7 +150,145 @@ def left_in_datagram(scene):
     scene.step("tell2", of="tell", ends=reverse(f.st1), carriage="inline", message=pushed)
 
 
+def acknowledged_again(scene):
+    """The first NS is lost behind the capture, which misses the second one, with a cookie of its own. Only its datagram is seen, in front."""
+    f = udp_flow(scene)
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0xA1, ["F-NA"]))
+    _ask(scene, f, "b", _pair(scene, f, "NS", 0xB2, ["F-NA"]), left_out=True)
+    scene.ack("na", _pair(scene, f, "NA", 0xB2), scene.nodes[0], f.st2.dst)
+
+
+def acknowledged_again_behind(scene):
+    """The same in a capture that has the server's side only."""
+    f = udp_flow(scene)
+    scene.step("ns", ends=f.st2, protocol=UDP, payload=b"a", carriage="inline", message=_pair(scene, f, "NS", 0xA1, ["F-NA"]))
+    scene.ack("na", _pair(scene, f, "NA", 0xB2), scene.nodes[0], f.st2.dst)
+
+
+def acknowledged_other_node(scene, kind="NA"):
+    """All nodes derive one cookie from the session; the second datagram reaches another node, whose NS is missing."""
+    f = udp_flow(scene)
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0xA1, ["F-NA"]))
+    _ask(scene, f, "b", _pair(scene, f, "NS", 0xA1, ["F-NA"]), left_out=True)
+    scene.ack("answer", _pair(scene, f, kind, 0xA1), scene.nodes[1], f.st2.dst)
+
+
+def acknowledged_elsewhere(scene, cookie=0xA1):
+    """Nothing of the other node is in the capture, but for what the server answers it."""
+    f = udp_flow(scene)
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0xA1, ["F-NA"]))
+    scene.ack("na", _pair(scene, f, "NA", cookie), scene.nodes[1], f.st2.dst)
+
+
+def pushed_elsewhere(scene, cookie=0xB2):
+    """The SYN is repeated, and reaches another node, which the capture doesn't show, with a mapping of its own."""
+    f = psv_flow(scene)
+    other = f if cookie == 0xB2 else Flow(f.st1, Tuple(scene.nat, 20007, scene.servers[0], 80))
+    scene.step("syn", ends=f.st1, flags=SYN, seq=1000)
+    scene.step("ns", of="syn", ends=f.st2, carriage="inline", message=_pair(scene, f, "NS", 0xA1, protocol=6))
+    scene.pause(0.25)
+    scene.step("ps", ends=reverse(other.st2), flags=SYN | ACK, seq=5000, ack=1001, carriage="inline",
+               message=_pair(scene, other, "PS", cookie, protocol=6))
+
+
+def acknowledged_other_mapping(scene):
+    """As before; the other node has addresses of its own to map clients to."""
+    f = udp_flow(scene)
+    other = Flow(f.st1, Tuple(scene.nat, 20007, scene.servers[0], 53))
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0xA1, ["F-NA"]))
+    scene.step("ask-b", ends=f.st1, protocol=UDP, payload=b"question b")
+    scene.ack("na", _pair(scene, other, "NA", 0xA1), scene.nodes[0], f.st2.dst)
+
+
+def pushed_other_mapping(scene):
+    """The same with PS."""
+    f = udp_flow(scene)
+    other = Flow(f.st1, Tuple(scene.nat, 20007, scene.servers[0], 53))
+    _ask(scene, f, "a", _pair(scene, f, "NS", 0xA1))
+    scene.step("ask-b", ends=f.st1, protocol=UDP, payload=b"question b")
+    scene.step("tell", ends=reverse(other.st2), protocol=UDP, payload=b"answer", carriage="inline", message=_pair(scene, other, "PS", 0xA1))
+
+
+def one_cookie_for_all(scene):
+    """A node has one cookie for all its sessions; the second one's NS is missing."""
+    flows = [psv_flow(scene, port) for port in (41001, 41002)]
+    for n, f in enumerate(flows):
+        scene.step(f"syn{n}", ends=f.st1, flags=SYN, seq=1000)
+        scene.step(f"ns{n}", of=f"syn{n}", ends=f.st2, carriage="inline", left_out=n == 1,
+                   message=_pair(scene, f, "NS", 0xA1, ["F-NA"], protocol=6))
+    scene.ack("na", _pair(scene, flows[1], "NA", 0xA1, protocol=6), scene.nodes[0], flows[1].st2.dst)
+
+
+def another_try(scene):
+    """A SYN is lost in front of the node. The client tries again from the same port with another sequence number, which the capture misses
+    there."""
+    f = psv_flow(scene)
+    scene.step("syn", ends=f.st1, flags=SYN, seq=1000)
+    scene.pause(0.3)
+    scene.step("ns", ends=f.st2, flags=SYN, seq=2000, carriage="inline", ttl=62,
+               message=_pair(scene, f, "NS", 0xA1, protocol=6))
+
+
+def one_identification_of_tries(scene):
+    """The same of who sends numbers all packets 7."""
+    f = psv_flow(scene)
+    scene.step("syn", ends=f.st1, flags=SYN, seq=1000, ident=7)
+    scene.pause(0.3)
+    scene.step("syn2", ends=f.st1, flags=SYN, seq=1000, ident=7)
+    scene.pause(0.3)
+    scene.step("ns", ends=f.st2, flags=SYN, seq=2000, ident=7, carriage="inline", ttl=62, message=_pair(scene, f, "NS", 0xA1, protocol=6))
+
+
+def syn_repeated(scene, data=b""):
+    """A SYN is repeated soon, and the NS of the repetition is missing."""
+    f = psv_flow(scene)
+    scene.step("syn", ends=f.st1, flags=SYN, seq=1000)
+    scene.step("ns", of="syn", ends=f.st2, carriage="inline", message=_pair(scene, f, "NS", 0xA1, data=data, protocol=6))
+    scene.pause(0.2)
+    scene.step("syn2", ends=f.st1, flags=SYN, seq=1000)
+    scene.step("ps", ends=reverse(f.st2), flags=SYN | ACK, seq=5000, ack=1001, carriage="inline",
+               message=_pair(scene, f, "PS", 0xA1 if data else 0xB2, protocol=6))
+
+
+def syn_repeated_behind(scene):
+    """The same in a capture that has the server's side only."""
+    f = psv_flow(scene)
+    scene.step("ns", ends=f.st2, flags=SYN, seq=1000, carriage="inline", message=_pair(scene, f, "NS", 0xA1, protocol=6))
+    scene.step("ps", ends=reverse(f.st2), flags=SYN | ACK, seq=5000, ack=1001, carriage="inline",
+               message=_pair(scene, f, "PS", 0xB2, protocol=6))
+
+
+def hello_repeated(scene):
+    """The first NS is lost; the HS of the repeated SYN is missing, its NS isn't."""
+    st1, st2 = Tuple(scene.client, 40000, scene.vip, 80), Tuple(scene.nat, 20001, scene.vip, 80)
+    for n in (1, 2):
+        scene.step(f"syn{n}", ends=st1, flags=SYN, seq=1000)
+        scene.step(f"hs{n}", ends=st1, flags=ACK, seq=1000, carriage="separate", message=Message("HS", "NULL", [], 6, 0xA0 + n),
+                   ident=scene.sent[f"syn{n}"].ident, left_out=n == 2)
+        scene.step(f"syn{n}b", of=f"syn{n}", ends=st2)
+        scene.pause(0.2)
+    scene.step("ns", ends=Tuple(scene.nodes[0], ASRP_PORT, scene.client, ASRP_PORT), carriage="standalone",
+               message=scene.pair("NS", st1, st2, 0xA2, node=scene.nodes[0]))
+
+
 SCENES = {
+    "acknowledged again": acknowledged_again,
+    "acknowledged again, server's side": acknowledged_again_behind,
+    "acknowledged, other node": acknowledged_other_node,
+    "refused, other node": lambda scene: acknowledged_other_node(scene, "NC"),
+    "acknowledged elsewhere": acknowledged_elsewhere,
+    "acknowledged elsewhere, other cookie": lambda scene: acknowledged_elsewhere(scene, 0xB2),
+    "pushed elsewhere": pushed_elsewhere,
+    "pushed elsewhere, one cookie": lambda scene: pushed_elsewhere(scene, 0xA1),
+    "acknowledged, other mapping": acknowledged_other_mapping,
+    "pushed, other mapping": pushed_other_mapping,
+    "one cookie for all": one_cookie_for_all,
+    "another try": another_try,
+    "another try, one identification": one_identification_of_tries,
+    "SYN repeated": syn_repeated,
+    "SYN repeated, data": lambda scene: syn_repeated(scene, b"t=1"),
+    "SYN repeated, server's side": syn_repeated_behind,
+    "hello repeated": hello_repeated,
     "push of a missing NS": push_of_a_missing_ns,
     "push of a missing NS, not acknowledged": lambda scene: push_of_a_missing_ns(scene, acknowledged=False),
     "push of a missing NS, later": lambda scene: push_of_a_missing_ns(scene, seconds=2),

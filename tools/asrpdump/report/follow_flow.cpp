@@ -68,6 +68,7 @@ void Follower::pass(Heard& heard) {
   const bool in_front = (heard.side == Side::client) == heard.to_server;
   if (!session.waiting) session.waiting = std::make_unique<std::array<Waiting, 2>>();
   Waiting& waiting = (*session.waiting)[heard.to_server ? 0 : 1];
+  if (translated && heard.to_server) ++(in_front ? session.triggers.in_front : session.triggers.behind);
   if (!translated) compare(heard, waiting, true);
   if (translated ? in_front : !heard.altered) {
     waiting.packets[waiting.next] = {seen.at,    seen.digest,       seen.seq,       seen.ack, seen.data,
@@ -80,6 +81,7 @@ void Follower::pass(Heard& heard) {
     if (!before.waits || !same_packet(before, seen)) continue;
     before.waits = false;
     heard.came = before;
+    if (heard.to_server) ++session.triggers.through;
     session.longest_held = std::max(session.longest_held, seen.at.time - before.at.time);
     return;
   }
@@ -109,8 +111,9 @@ void Follower::compare(Heard& heard, Waiting& waiting, bool one_tuple) {
     if (heard.change == Change::none) continue;
     before.waits = false;
     heard.altered = before;
-    // A datagram has no numbers that tell it from others, and identifications may be drawn by lot.
-    heard.certainly = seen.is_tcp() && ((same_id && telling) || syn);
+    // A datagram has no numbers that tell it from others, and identifications may be drawn by lot. Of two SYN with different
+    // numbers one may be another try of the client.
+    heard.certainly = seen.is_tcp() && same_id && telling;
     return;
   }
 }

@@ -70,6 +70,17 @@ struct Waiting {
   std::size_t next = 0;
 };
 
+/// The packets of a flow to the server, each counted once on each side of the node.
+struct Triggers {
+  std::uint32_t in_front = 0;
+  std::uint32_t behind = 0;
+  std::uint32_t through = 0;  // of those behind, unaltered ones that were seen in front before
+
+  /// True if there was one, seen on both sides: then the node had no other one to send a message because of, but for packets
+  /// that the capture missed in front of the node as well as behind.
+  [[nodiscard]] bool is_one() const { return in_front == 1 && behind == 1 && through == 1; }
+};
+
 struct Session {
   static constexpr std::size_t kMaxAsked = 64;     // the oldest are left out
   static constexpr std::size_t kMaxRestored = 64;  // those behind are only counted
@@ -89,6 +100,7 @@ struct Session {
 
   std::array<std::uint32_t, wire::kMsgTypeCount> messages{};  // by type, each as often as it was sent
   std::uint64_t packets = 0;                                  // of the flow, each counted once on each side
+  Triggers triggers;                                          // none where the node translates nothing
   std::int64_t longest_held = 0;                              // nanoseconds between both sides of the node
   std::vector<Asked> asked;
   std::uint64_t asked_before = 0;  // queries that `asked` has no room for

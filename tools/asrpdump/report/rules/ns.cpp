@@ -60,6 +60,9 @@ std::string answers(const Case& c, const SentNs& ns) {
   return name_of(c.message()) + " answers NS " + hex8(ns.cookie.value) + " of " + ns.node.to_string();
 }
 
+// True if an answer that differs can't be that to another NS of the session: the node that the NS came from had one trigger.
+bool is_sole(const Case& c, const SentNs& ns) { return c.heard.seen.tuple.dst.address == ns.node && has_one_trigger(c); }
+
 // The session is looked up by ST1: an answer with another one is found by cookie and node.
 SentNs* ns_of_other_tuples(const Case& c) {
   for (SentNs& ns : c.memory.latest_ns) {
@@ -70,7 +73,7 @@ SentNs* ns_of_other_tuples(const Case& c) {
   return nullptr;
 }
 
-void destination(const Case& c, const SentNs& ns, bool certain) {
+void destination(const Case& c, const SentNs& ns) {
   const Rule& rule = c.heard.is(MsgType::NC) ? rule::kConflictDestination : rule::kAckDestination;
   const Endpoint& to = c.heard.seen.tuple.dst;
   if (c.heard.carriage != Carriage::standalone) return;  // another rule's
@@ -80,8 +83,8 @@ void destination(const Case& c, const SentNs& ns, bool certain) {
   if (to.address == ns.node) return;
   const auto same_node = [&](const SentNs& other) { return other.node == to.address && other.cookie == c.message().cookie; };
   if (std::any_of(c.history.ns.begin(), c.history.ns.end(), same_node)) return;
-  c.find(rule, certain ? Certainty::certain : Certainty::possible, {ns.at.number, c.at().number},
-         answers(c, ns) + " but goes to " + to.address.to_string());
+  // All nodes may derive one cookie from a session, and the NS of the other one be missing.
+  c.find(rule, Certainty::possible, {ns.at.number, c.at().number}, answers(c, ns) + " but goes to " + to.address.to_string());
 }
 
 void tuples(const Case& c, const SentNs& ns, bool certain) {
@@ -113,8 +116,8 @@ void answered(const Case& c) {
   SentNs* ns = own != nullptr ? own : ns_of_other_tuples(c);
   if (ns != nullptr) {
     // A cookie of zero says that its sender uses none: the answer may be another NS's.
-    const bool certain = c.message().cookie.value != 0 && (ns == only || own == nullptr);
-    destination(c, *ns, certain);
+    const bool certain = c.message().cookie.value != 0 && own != nullptr && own == only && is_sole(c, *own);
+    destination(c, *ns);
     tuples(c, *ns, certain);
     data(c, *ns, false);  // that NA returns them is a protocol note
     ns->answered = true;
@@ -126,7 +129,7 @@ void answered(const Case& c) {
   } else {
     const SentNs& last = only != nullptr ? *only : history.ns.back();
     // Other tuples: of an NS with another mapping, perhaps.
-    const bool certain = only != nullptr && only->tuples == c.message().tuples();
+    const bool certain = only != nullptr && only->tuples == c.message().tuples() && is_sole(c, *only);
     c.find(rule::kAckCookie, certain ? Certainty::certain : Certainty::possible, {last.at.number, c.at().number},
            answers(c, last) + " with another cookie");
   }

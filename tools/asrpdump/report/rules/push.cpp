@@ -22,7 +22,9 @@ void push_cookie(const Case& c) {
   // One that was refused is no backup; the NS that came after it may be missing.
   const auto last = std::find_if(history.ns.rbegin(), history.ns.rend(), [](const SentNs& ns) { return !ns.refused; });
   if (last == history.ns.rend()) return;
-  c.find(rule::kPushCookie, answers_only_ns(c) ? Certainty::certain : Certainty::possible, {last->at.number, c.at().number},
+  c.find(rule::kPushCookie,
+         answers_only_ns(c) && last->tuples == c.message().tuples() ? Certainty::certain : Certainty::possible,
+         {last->at.number, c.at().number},
          name_of(c.message()) + " doesn't echo the cookie of its NS, " + hex8(last->cookie.value));
 }
 
@@ -87,7 +89,7 @@ void hello_cookie(const Case& c) {
   });
   const bool fresh = c.at().time - history.hs->time < kFresh;
   if (known || !fresh || has_hello(history, message.cookie)) return;
-  const bool only = history.ns_in_all == 1 && history.hellos.size() == 1;
+  const bool only = history.ns_in_all == 1 && history.hellos.size() == 1 && has_one_syn(c);
   c.find(rule::kHelloCookie, only ? Certainty::certain : Certainty::possible, {history.hs->number, c.at().number},
          name_of(message) + " answers HS " + hex8(history.hs_cookie.value) + " with another cookie");
   history.hs.reset();

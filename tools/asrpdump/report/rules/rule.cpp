@@ -78,13 +78,17 @@ bool has_hello(const History& history, Cookie cookie) {
   return std::find(history.hellos.begin(), history.hellos.end(), cookie) != history.hellos.end();
 }
 
+bool has_one_trigger(const Case& c) { return c.heard.session != nullptr && c.heard.session->triggers.is_one(); }
+
+bool has_one_syn(const Case& c) { return has_one_trigger(c) && c.history.syn != 0 && c.at().time - c.history.syn < kSoonest; }
+
 bool answers_only_ns(const Case& c) {
   const History& history = c.history;
   constexpr std::uint8_t kSynAck = packet::kTcpSyn | packet::kTcpAck;
   if (!c.heard.is(wire::MsgType::PS) || history.ns_in_all != 1 || history.ns.empty()) return false;
   const SentNs& ns = history.ns.back();
-  return ns.in_syn && !ns.refused && ns.tuples == c.message().tuples() && (c.heard.seen.tcp_flags & kSynAck) == kSynAck &&
-         c.at().time - ns.at.time < kFresh;
+  return ns.in_syn && !ns.refused && (c.heard.seen.tcp_flags & kSynAck) == kSynAck && has_one_syn(c) &&
+         c.at().time - ns.at.time < kSoonest;
 }
 
 SentNs* only_fresh(History& history, std::int64_t now) {

@@ -170,6 +170,8 @@ struct Case {
 
 /// Nanoseconds within which an answer is expected, and a request is fresh.
 inline constexpr std::int64_t kFresh = 1'000'000'000;
+/// Likewise, within which no host repeats a SYN.
+inline constexpr std::int64_t kSoonest = 200'000'000;
 
 /// "NA 00c0ffee for tcp 192.0.2.1:1>192.0.2.2:2": the message as findings call it.
 std::string name_of(const wire::Message& message);
@@ -179,12 +181,15 @@ SentNs* ns_with(History& history, Cookie cookie);
 bool goes_to_client(const Case& c);
 /// True if an NS of the session may answer an HS with this cookie.
 bool has_hello(const History& history, Cookie cookie);
-/// True for a PS in the SYN-ACK that follows the session's only NS, one in a SYN with the same tuples: too early for a
-/// repetition or a second NS that the capture missed. Any later packet of the client may have brought an NS with another cookie
-/// or other data.
+/// True if the capture has the session's only packet to the server so far on both sides of the node. Any further one, also one
+/// that was seen in front of the node only, may have brought another NS or HS: another cookie, node, mapping or other data.
+/// What was sent before may then be lost behind the capture. It speaks for the node that the capture shows, not for others.
+bool has_one_trigger(const Case& c);
+/// The same for all nodes: the packet was a SYN, so short a time ago that its client hasn't repeated it.
+bool has_one_syn(const Case& c);
+/// True for a PS in the SYN-ACK that follows the session's only NS, one in its only SYN.
 bool answers_only_ns(const Case& c);
-/// The one NS that an answer now can belong to: the only one of the last second that was not answered yet. Then another one
-/// that the capture missed doesn't explain a difference, for its answer and this one's would both have to be missing.
+/// The one NS of the last second that was not answered yet, if it is the only one.
 SentNs* only_fresh(History& history, std::int64_t now);
 
 // The groups of rules. check_form() and check_tuples() see each sighting of a message, the others each message and packet once.

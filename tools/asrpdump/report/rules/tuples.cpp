@@ -59,8 +59,7 @@ void same_as_backup(const Case& c) {
   const auto known = [&](const SentNs& ns) { return ns.tuples == message.tuples(); };
   if (std::any_of(c.history.ns.begin(), c.history.ns.end(), known)) return;
   const bool sides = exchanged(message.tuples()) == last.tuples && message.st1 != message.st2;
-  const bool same_ns =
-      message.type == MsgType::PS && message.cookie.value != 0 && message.cookie == last.cookie && !last.refused;
+  const bool same_ns = message.cookie.value != 0 && message.cookie == last.cookie && answers_only_ns(c);
   c.find(rule::kBackupTuples, sides || same_ns ? Certainty::certain : Certainty::possible, {last.at.number, c.at().number},
          name_of(message) + " and st2 " + flow_text(message.st2) + (sides ? " has exchanged tuples" : " is another session") +
              ": its NS said " + flow_text(last.tuples.client_side) + " and " + flow_text(last.tuples.server_side));
