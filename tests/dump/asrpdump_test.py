@@ -12,6 +12,9 @@ import cuts
 import files
 import generate
 import links
+from packets import ASRP_PORT, ip, surplus, udp, udp_mark
+
+from asrp import UDP, Message
 
 CARRIER_KEYS = {"time", "src", "dst", "sport", "dport", "carriage", "valid", "reason"}
 EXTRA_KEYS = {"cut", "not_asrp", "octets", "reassembled", "unassigned_flags", "reserved"}
@@ -83,6 +86,27 @@ class Asrpdump(agreement.Agreement):
         ends = [asrpdump.endpoint(facts["src"], facts["sport"]), asrpdump.endpoint(facts["dst"], facts["dport"])]
         parts = [facts["time"], " > ".join(ends) + ":", facts["carriage"]]
         return parts + ["invalid (%s)" % facts["reason"] if claim == "invalid" else "not ASRP?"]
+
+    def test_a_datagram_with_two_messages(self):
+        """One is the datagram to ASRP-PORT, the other is in its options. Both are shown, and the packet is written once."""
+        query, session = Message("QS", "ST4", cookie=1, st1=generate.tuple_of("4")), generate._ns()
+        for version, ends in generate.ENDS.items():
+            with self.subTest(version=version):
+                data, ports = query.encode(), (40000, ASRP_PORT)
+                part = udp(*ends, *ports, data, surplus(data, udp_mark(session.encode())))
+                case = generate.Case("two", [ip(*ends, UDP, part)], None)
+                path = self.write(generate.capture("two", "ethernet", "micro-le", [case]))
+                shown = [(n, comparable(facts, claim)) for n, facts, claim in asrpdump.objects(self.output("-r", path, "--json"))]
+                for _, facts in shown:
+                    del facts["time"]
+                self.assertEqual(shown, [(1, generate.facts_of(session, "inline-udp", *ends, *ports)),
+                                         (1, generate.facts_of(query, "standalone", *ends, *ports))])
+                self.assertEqual(len(self.output("-r", path).splitlines()), 2)
+                self.assertEqual(len(self.output("-r", path, "-c", "1").splitlines()), 1)
+                written = Path(self.directory.name) / "written.pcap"
+                self.output("-r", path, "-w", written)
+                self.assertEqual(len(list(files.read(written.read_bytes()))), 1)
+                self.assertTrue(self.output("-r", path, "--stats").startswith("1 packet in 0.000 ms, 1 with a message, 1 session\n"))
 
     def test_unassigned_bits_are_shown(self):
         cases = list(generate.unassigned_cases())

@@ -69,10 +69,10 @@ HEADER = {"type": 2, "sttype": 3, "flags": 4, "length": 6, "protocol": 8, "cooki
 TUPLES = {"st1": 24, "st2": 36}  # all samples are of ST4 and ST44
 
 
-def known_keys(sample, length, field_by_field=False):
-    """What of `sample.facts` must be shown of a message that is cut, besides its carriage: the header comes field by field or as one."""
+def known_keys(sample, length):
+    """What of `sample.facts` must be shown of a message that is cut, besides its carriage."""
     have = length - sample.begin
-    keys = {key for key, size in HEADER.items() if have >= (size if field_by_field else max(HEADER.values()))}
+    keys = {key for key, size in HEADER.items() if have >= size}
     return CARRIER | keys | {key for key, size in TUPLES.items() if key in sample.facts and have >= size}
 
 

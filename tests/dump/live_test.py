@@ -42,9 +42,11 @@ def packets(cookie):
 class Live:
     """asrpdump while it captures."""
 
-    def __init__(self, *arguments):
-        self.process = subprocess.Popen([asrpdump.PROGRAM, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE)
+    def __init__(self, *arguments, ignoring=()):
+        command = [asrpdump.PROGRAM, *map(str, arguments)]
+        if ignoring:  # as a shell leaves it to its children
+            command = ["sh", "-c", f"trap '' {' '.join(ignoring)}; exec \"$@\"", "sh", *command]
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
         self.buffer = b""
 
@@ -104,6 +106,18 @@ class Interfaces(unittest.TestCase):
         status, message = live.end()
         self.assertEqual(status, 0, message)
         self.assertIn("dropped", message)
+
+    def test_signals_that_are_ignored_where_it_is_started(self):
+        """A shell without job control makes what runs in the background ignore SIGINT; nohup makes it ignore SIGHUP, and means it."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                live = Live("-i", "lo", ignoring=("INT", "TERM", "HUP"))
+                self.addCleanup(live.process.kill)
+                live.until_capturing()
+                live.process.send_signal(signal.SIGHUP)
+                live.send(0x0D0E0F00)
+                self.assertIn("0d0e0f00", live.line() or "")
+                self.assertEqual(live.end(number)[0], 0)
 
     def test_json_of_any_interface(self):
         live = Live("-i", "any", "--json")

@@ -152,10 +152,10 @@ int one_input(Octets input) {
   frame.stamp.seconds = 1'700'000'000;
   while (!reader.empty()) {
     frame = next_frame(reader, frame);
-    const Packet* const packet = decoder.decode(frame);
-    if (packet == nullptr) continue;
-    check_packet(*packet, frame);
-    reports.on_packet(*packet);
+    for (const Packet* packet = decoder.decode(frame); packet != nullptr; packet = decoder.another()) {
+      check_packet(*packet, frame);
+      reports.on_packet(*packet);
+    }
   }
   decoder.finish();
   reports.finish();

@@ -81,6 +81,7 @@ struct Packet {
   bool reassembled = false;
   std::optional<packet::PacketView> view;  // of `ip`; nothing if it isn't TCP, UDP or ICMP, or is damaged
   Sighting sighting;
+  bool again = false;              // the packet was handed on before, with another message that it holds
   Octets frame;                    // as captured, link layer included
   std::size_t frame_size = 0;      // as it was on the wire
   int link_type = -1;              // of `frame`: DLT_* of libpcap; -1: raw IP

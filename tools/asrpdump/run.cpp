@@ -33,14 +33,15 @@ extern "C" void on_stop_signal(int /*signal*/) {
 }
 
 /// Interrupted reading ends as if the capture did: what was seen is summed up. A broken pipe is an error of the write.
+/// A script's shell lets what it starts in the background ignore SIGINT: who sends one nevertheless wants an end.
 void handle_signals() {
   struct sigaction action {};
   action.sa_handler = on_stop_signal;
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    sigaction(number, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) sigaction(number, &action, nullptr);  // nohup means it
-  }
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  struct sigaction before {};
+  sigaction(SIGHUP, nullptr, &before);
+  if (before.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);  // nohup means it
   action.sa_handler = SIG_IGN;
   sigaction(SIGPIPE, &action, nullptr);
 }
@@ -78,20 +79,10 @@ class Reading : public FrameHandler {
 
   bool on_frame(const Frame& frame) override {
     if (!source_.is_live()) progress_.tick(frame.number, source_.stream()->position());
-    const Packet* const packet = decoder_.decode(frame);
-    if (packet == nullptr) return true;
-    if (!packet->sighting.present()) {
-      for (Report* const report : all_packets_) report->on_packet(*packet);
-      return true;
+    for (const Packet* packet = decoder_.decode(frame); packet != nullptr; packet = decoder_.another()) {
+      if (!hand_on(*packet)) return false;
     }
-    counts_.add(packet->sighting);
-    bool is_going_on = options_.count == 0 || counts_.messages() < options_.count;
-    for (const auto& report : reports_) {
-      report->on_packet(*packet);
-      is_going_on = is_going_on && report->wants_more();
-    }
-    last_ = frame.number;
-    return is_going_on && out_.error() == 0;
+    return true;
   }
 
   bool on_pause() override {
@@ -126,6 +117,22 @@ class Reading : public FrameHandler {
     return kFailed;
   }
   [[nodiscard]] std::string name() const { return source_.is_live() ? source_.interface() : shown_name(options_.read); }
+
+  bool hand_on(const Packet& packet) {
+    if (!packet.sighting.present()) {
+      for (Report* const report : all_packets_) report->on_packet(packet);
+      return true;
+    }
+    counts_.add(packet.sighting);
+    bool is_going_on = options_.count == 0 || counts_.messages() < options_.count;
+    for (const auto& report : reports_) {
+      report->on_packet(packet);
+      is_going_on = is_going_on && report->wants_more();
+    }
+    last_ = packet.number;
+    return is_going_on && out_.error() == 0;
+  }
+
   static std::string shown_name(const std::string& file) { return file == "-" ? "standard input" : file; }
 
   [[nodiscard]] bool wants_progress() const {

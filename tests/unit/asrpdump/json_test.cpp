@@ -81,6 +81,20 @@ TEST_CASE("cut off, and not ASRP") {
   CHECK(foreign.find(R"("valid":false,"reason":"truncated","not_asrp":true,"octets":"4500ff"})") != std::string::npos);
 }
 
+TEST_CASE("of a header that is not whole, the fields that are") {
+  const auto fields = [](std::string_view octets) {
+    const std::string text = json_of(standalone(hex(octets)));
+    const std::size_t begin = text.find(R"("standalone")") + 12;
+    return text.substr(begin, text.find(R"(,"valid":false,"reason":"truncated")") - begin);
+  };
+  CHECK(fields("0002") == R"(,"type":"QS")");
+  CHECK(fields("000205") == R"(,"type":"QS","sttype":"ST4")");
+  CHECK(fields("00020504") == R"(,"type":"QS","sttype":"ST4","flags":["F-NA"])");
+  CHECK(fields("0002050000") == R"(,"type":"QS","sttype":"ST4","flags":[])");
+  CHECK(fields("000205000018") == R"(,"type":"QS","sttype":"ST4","flags":[],"length":24)");
+  CHECK(fields("0002050000180006112233") == R"(,"type":"QS","sttype":"ST4","flags":[],"length":24,"protocol":"tcp")");
+}
+
 TEST_CASE("unassigned bits are shown, and change nothing") {
   Buffer message = hs(Protocol::tcp).build();
   message[3] = 0x88;

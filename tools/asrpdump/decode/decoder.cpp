@@ -113,12 +113,23 @@ const Packet* Decoder::finish_packet(Octets ip, const IpParts& parts, const Fram
   packet_.earlier = is_reassembled ? std::span<const Frame>(reassembly_.earlier_frames()) : std::span<const Frame>();
   packet_.view.reset();
   packet_.sighting = Sighting{};
+  packet_.again = false;
   const auto view = packet::PacketView::parse(ip);
   if (view && has_transport_header(*view, captured)) {
     packet_.view = *view;
     packet_.sighting = find_sighting(*view, captured, options_.marker, options_.port);
   }
   return options_.every_packet || packet_.sighting.present() ? &packet_ : nullptr;
+}
+
+const Packet* Decoder::another() {
+  using packet::Carriage;
+  Sighting& sighting = packet_.sighting;
+  const bool in_option = sighting.carriage == Carriage::inline_udp || sighting.carriage == Carriage::separate_udp;
+  if (!sighting.present() || !in_option) return nullptr;
+  packet_.again = true;
+  sighting = find_standalone(*packet_.view, packet_.captured, options_.port);
+  return sighting.present() && sighting.claim != Claim::not_asrp ? &packet_ : nullptr;
 }
 
 }  // namespace asrp::dump

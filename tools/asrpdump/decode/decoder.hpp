@@ -39,6 +39,9 @@ class Decoder {
   /// The packet that `frame` holds or completes. Nothing if it holds none, or only a part of one, or nothing of interest.
   /// The packet, and all that it refers to, lives until the next call, and as long as the frame's octets do.
   const Packet* decode(const Frame& frame);
+  /// After decode() gave a packet: the same packet with the message that it holds besides, or nothing. A datagram to ASRP-PORT
+  /// may be one itself and have another one in its options.
+  const Packet* another();
   /// After the last frame: incomplete datagrams are counted as such.
   void finish() { reassembly_.finish(); }
 

@@ -189,12 +189,15 @@ Sighting find_sighting(const PacketView& view, std::size_t captured, const packe
   if (view.is_tcp()) return in_tcp(view, captured, marker);
   if (!view.is_udp()) return {};
   const Sighting sighting = in_surplus(view, captured, marker);
-  if (sighting.present()) return sighting;
+  return sighting.present() ? sighting : find_standalone(view, captured, port);
+}
+
+Sighting find_standalone(const PacketView& view, std::size_t captured, std::uint16_t port) {
   const Tuple& tuple = view.tuple();
-  if (tuple.dst.port != port && tuple.src.port != port) return sighting;
-  const Sighting standalone = in_datagram(view, captured);
+  if (tuple.dst.port != port && tuple.src.port != port) return {};
+  const Sighting sighting = in_datagram(view, captured);
   // An answer with the ports swapped is wrong, but a message. All else from the port is what a program sends that was given it.
-  return tuple.dst.port == port || standalone.claim == Claim::message ? standalone : sighting;
+  return tuple.dst.port == port || sighting.claim == Claim::message ? sighting : Sighting{};
 }
 
 }  // namespace asrp::dump

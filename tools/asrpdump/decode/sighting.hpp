@@ -15,5 +15,7 @@ namespace asrp::dump {
 /// `captured`: octets of `view` that are real; the rest is zeros. An option in the headers or in the surplus area goes before
 /// the port.
 Sighting find_sighting(const packet::PacketView& view, std::size_t captured, const packet::Marker& marker, std::uint16_t port);
+/// The same of the user data alone of a UDP datagram to or from ASRP-PORT.
+Sighting find_standalone(const packet::PacketView& view, std::size_t captured, std::uint16_t port);
 
 }  // namespace asrp::dump

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "report/follow_text.hpp"
+#include "report/format.hpp"
 
 namespace asrp::dump {
 
@@ -19,7 +20,7 @@ CheckReport::CheckReport(const CheckOptions& options, Sink out, Sink notes)
 }
 
 void CheckReport::on_packet(const Packet& packet) {
-  ++packets_;
+  if (!packet.again) ++packets_;
   decimals_ = packet.stamp.decimals;
   if (packet.sighting.claim == Claim::invalid && packet.view && !invalid_seen_.is_copy(look_at(packet))) {
     check_invalid(packet, memory_, sink_);
@@ -104,8 +105,8 @@ void CheckReport::finish() {
   follower_.tell_forgotten(notes_);
   if (options_.json) return;
   const auto count = [](std::uint64_t n, std::string_view what) { return std::to_string(n) + " " + std::string(what); };
-  out_(count(certain_, "certain and ") + count(possible_, "possible findings in ") + count(packets_, "packets, ") +
-       count(messages_, "messages, ") + count(sessions_, "sessions\n"));
+  out_(count(certain_, "certain and ") + count(possible_, "possible findings in ") + counted(packets_, "packet") + ", " +
+       counted(messages_, "message") + ", " + counted(sessions_, "session") + "\n");
 }
 
 }  // namespace asrp::dump

@@ -23,6 +23,10 @@ void append_octets(std::string& out, std::uint64_t number) {
   out += number == 1 ? " octet" : " octets";
 }
 
+std::string counted(std::uint64_t number, std::string_view one) {
+  return std::to_string(number) + " " + std::string(one) + (number == 1 ? "" : "s");
+}
+
 void append_padded(std::string& out, std::uint64_t value, int width) {
   char digits[24];
   const char* const end = std::to_chars(digits, digits + sizeof digits, value).ptr;

@@ -16,6 +16,8 @@ namespace asrp::dump {
 void append_number(std::string& out, std::uint64_t value);
 /// "1 octet", "2 octets".
 void append_octets(std::string& out, std::uint64_t number);
+/// "1 session", "2 sessions".
+std::string counted(std::uint64_t number, std::string_view one);
 /// With leading zeros up to `width` digits.
 void append_padded(std::string& out, std::uint64_t value, int width);
 /// Lower-case hexadecimal without separators.

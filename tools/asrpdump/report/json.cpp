@@ -49,14 +49,14 @@ void name_or_number(std::string& out, std::string_view name, std::uint8_t number
   }
 }
 
-void flags(std::string& out, const Sighting& sighting) {
+void flags(std::string& out, std::uint8_t flags) {
   constexpr std::pair<std::uint8_t, std::string_view> kNames[] = {
       {wire::kFlagLip6, "\"F-LIP6\""}, {wire::kFlagCc, "\"F-CC\""}, {wire::kFlagNa, "\"F-NA\""}};
   key(out, "flags");
   out.push_back('[');
   bool is_first = true;
   for (const auto& [bit, name] : kNames) {
-    if (!sighting.message.has(bit)) continue;
+    if ((flags & bit) == 0) continue;
     if (!is_first) out.push_back(',');
     out += name;
     is_first = false;
@@ -64,18 +64,24 @@ void flags(std::string& out, const Sighting& sighting) {
   out.push_back(']');
 }
 
-void header(std::string& out, const Sighting& sighting) {
-  const wire::Message& message = sighting.message;
+/// The fields that lie within `octets`: not all, if the message or the capture ends inside the header.
+void header(std::string& out, Octets octets) {
+  if (octets.size() < 2 || octets[0] != kVersion) return;
   key(out, "type");
-  name_or_number(out, wire::to_string(message.type), static_cast<std::uint8_t>(message.type));
+  name_or_number(out, wire::to_string(static_cast<wire::MsgType>(octets[1])), octets[1]);
+  if (octets.size() < 3) return;
   key(out, "sttype");
-  name_or_number(out, wire::to_string(sighting.sttype), static_cast<std::uint8_t>(sighting.sttype));
-  flags(out, sighting);
-  number(out, "length", sighting.length);
+  name_or_number(out, wire::to_string(static_cast<wire::StType>(octets[2])), octets[2]);
+  if (octets.size() < 4) return;
+  flags(out, octets[3]);
+  if (octets.size() < 6) return;
+  number(out, "length", load_u16(octets, 4));
+  if (octets.size() < 8) return;
   key(out, "protocol");
-  append_json(out, message.protocol);
+  append_json(out, static_cast<Protocol>(octets[7]));
+  if (octets.size() < kHeaderSize) return;
   key(out, "cookie");
-  quoted(out, [&] { append_cookie(out, message.cookie); });
+  quoted(out, [&] { append_cookie(out, Cookie{load_u32(octets, 8)}); });
 }
 
 void body(std::string& out, const Sighting& sighting) {
@@ -139,7 +145,7 @@ void append_json(std::string& out, const Tuple& tuple) {
 void append_json(std::string& out, const Packet& packet) {
   const Sighting& sighting = packet.sighting;
   carrier(out, packet);
-  if ((sighting.known & known::kHeader) != 0) header(out, sighting);
+  if (sighting.claim != Claim::not_asrp) header(out, sighting.octets);
   body(out, sighting);
   verdict(out, sighting);
   if ((sighting.known & known::kHeader) != 0 && (sighting.raw_flags & ~wire::kFlagsAssigned & 0xff) != 0) {

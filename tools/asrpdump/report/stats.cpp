@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "report/follow_text.hpp"
+#include "report/format.hpp"
 
 namespace asrp::dump {
 namespace {
@@ -64,10 +65,14 @@ StatsReport::StatsReport(const StatsOptions& options, Sink out, Sink notes)
     : options_(options), out_(std::move(out)), notes_(std::move(notes)), follower_(options.follow, *this) {}
 
 void StatsReport::on_packet(const Packet& packet) {
-  if (packets_++ == 0) begin_ = packet.stamp.total_nanoseconds();
+  if (packets_ == 0) begin_ = packet.stamp.total_nanoseconds();
+  if (!packet.again) ++packets_;
   const Sighting& sighting = packet.sighting;
   const auto carriage = static_cast<std::size_t>(sighting.carriage);
-  if (sighting.claim == Claim::message) ++with_message_;
+  if (sighting.claim == Claim::message && last_with_message_ != packet.number) {
+    last_with_message_ = packet.number;
+    ++with_message_;
+  }
   if (sighting.claim == Claim::invalid) ++invalid_[static_cast<std::size_t>(sighting.reason)][carriage];
   if (sighting.claim == Claim::cut) ++cut_;
   if (sighting.claim == Claim::not_asrp) ++not_asrp_;
@@ -114,8 +119,8 @@ void StatsReport::finish() {
 }
 
 void StatsReport::text() {
-  std::string out = std::to_string(packets_) + " packets in " + milliseconds(follower_.now() - begin_) + " ms, " +
-                    std::to_string(with_message_) + " with a message, " + std::to_string(sessions_) + " sessions\n\nsent    ";
+  std::string out = counted(packets_, "packet") + " in " + milliseconds(follower_.now() - begin_) + " ms, " +
+                    std::to_string(with_message_) + " with a message, " + counted(sessions_, "session") + "\n\nsent    ";
   for (std::size_t carriage = 0; carriage < kCarriages; ++carriage) out += padded(carriage_name(carriage), -13);
   out += padded("all", -10) + "\n";
   const auto table = [&](const auto& rows, std::size_t first, auto name) {

@@ -42,7 +42,8 @@ class StatsReport final : public Report, private FollowListener {
   Follower follower_;
 
   std::uint64_t packets_ = 0;
-  std::uint64_t with_message_ = 0;  // packets; a message is in several if several links were captured
+  std::uint64_t with_message_ = 0;       // packets; a message is in several if several links were captured
+  std::uint64_t last_with_message_ = 0;  // its number
   std::int64_t begin_ = 0;
   std::array<Row, wire::kMsgTypeCount> sent_{};
   std::array<Row, kReasons> invalid_{};

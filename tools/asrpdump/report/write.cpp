@@ -99,7 +99,7 @@ void WriteReport::write(const Stamp& stamp, Octets octets, std::size_t wire_size
 
 void WriteReport::on_packet(const Packet& packet) {
   const bool is_ours = packet.sighting.present() && packet.sighting.claim != Claim::not_asrp;
-  if (!is_ours || !wants_more()) return;
+  if (!is_ours || !wants_more() || packet.again) return;
   last_frame_ = packet.number;
   if (!rotate(packet.stamp.seconds)) return;
   errno = 0;
