@@ -312,13 +312,16 @@ def conflict(scene):
     return Flow(st1, free)
 
 
-def act(scene):
-    """ACT-Scenario-1: the client says hello behind its SYN, gets an NS, and is asked for the session later."""
+def act(scene, inline=False):
+    """ACT-Scenario-1: the client says hello behind its SYN, or in it, gets an NS, and is asked for the session later."""
     st1 = Tuple(scene.client, 40000, scene.vip, 80)
     st2 = Tuple(scene.nat, 20001, scene.vip, 80)
     hello = Message("HS", "NULL", [], TCP, 0x4E110)
-    scene.step("syn", ends=st1, flags=SYN, seq=1000)
-    scene.step("hs", ends=st1, flags=ACK, seq=1000, carriage="separate", message=hello, ident=scene.sent["syn"].ident)
+    if inline:
+        scene.step("syn", ends=st1, flags=SYN, seq=1000, carriage="inline", message=hello)
+    else:
+        scene.step("syn", ends=st1, flags=SYN, seq=1000)
+        scene.step("hs", ends=st1, flags=ACK, seq=1000, carriage="separate", message=hello, ident=scene.sent["syn"].ident)
     scene.step("syn2", of="syn", ends=st2)
     scene.step("ns", ends=Tuple(scene.nodes[0], ASRP_PORT, scene.client, ASRP_PORT), carriage="standalone",
                message=scene.pair("NS", st1, st2, 0x4E110, node=scene.nodes[0]))
@@ -359,5 +362,6 @@ SCENARIOS = {
     "udp-pushed": udp_pushed,
     "conflict": conflict,
     "act": act,
+    "act-inline": lambda scene: act(scene, inline=True),
     "queries": queries,
 }

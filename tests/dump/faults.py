@@ -142,6 +142,20 @@ def _denied(scene):
     scene.answer("rx", scene.one("RX", reverse(f.st2), 0xAA01), scene.nodes[1], f.st2.dst, 33001)
 
 
+def _denied_push(scene):
+    f = exchanges.psv1(scene)
+    scene.query("qs", f.st1, scene.nodes[1], f.st2.dst, 0xAA01, 33001)
+    scene.answer("rx", scene.one("RX", f.st1, 0xAA01), scene.nodes[1], f.st2.dst, 33001)
+
+
+def _refused(scene):
+    f = exchanges.udp_flow(scene)
+    scene.step("ask", ends=f.st1, protocol=exchanges.UDP, payload=b"what is asked")
+    scene.step("ns", of="ask", ends=f.st2, carriage="inline",
+               message=scene.pair("NS", f.st1, f.st2, f.cookie, ["F-NA"], node=scene.nodes[0], protocol=exchanges.UDP))
+    scene.ack("nc", scene.pair("NC", f.st1, f.st2, f.cookie, protocol=exchanges.UDP), scene.nodes[0], f.st2.dst)
+
+
 def _unasked_ack(scene):
     f = exchanges.psv_flow(scene)
     scene.ack("na", scene.pair("NA", f.st1, f.st2, 0xC1), scene.nodes[0], f.st2.dst)
@@ -205,6 +219,8 @@ def all_faults(family=4):
         Fault("ps-standalone", "carriage", True, lambda s: exchanges.psv1(s, push="separate"),
               {"ps": both(fields(carriage="standalone"), lambda step: ends(sport=51200, dport=51200)(step))}, ["ps"]),
         Fault("ns-port", "port", True, S["psv1-standalone"], {"ns-late": ends(dport=51201)}, ["ns-late"]),
+        Fault("ns-port-from-elsewhere", "port", False, S["psv1-standalone"], {"ns-late": ends(sport=5555, dport=51201)}, ["ns-late"]),
+        Fault("ns-port-of-new-session", "port", False, S["act"], {"ns": ends(sport=5555, dport=51201)}, ["ns"]),
         Fault("nc-asks-na", "conflict-flags", True, S["conflict"], {"nc": message(flags=["F-NA"])}, ["nc"]),
         Fault("checksum", "checksum", False, S["psv2"], {"rs": fields(broken_sum=True)}, ["rs"]),
         Fault("fragments", "mtu", not v4, S["psv1"], {"get": fields(payload=b"z" * 1400), "get2": _inline_in_fragments(clean)}, ["get2"]),
@@ -224,6 +240,9 @@ def all_faults(family=4):
         Fault("nc-cookie", "ack-cookie", True, S["conflict"], {"nc": message(cookie=7)}, ["ns", "nc"]),
         Fault("na-destination", "ack-destination", False, S["psv1-standalone"], {"na": ends(dst=clean.nodes[1])}, ["ns-late", "na"]),
         Fault("na-port", "ack-destination", True, S["psv1-standalone"], {"na": ends(dport=4000)}, ["ns-late", "na"]),
+        Fault("na-port-from-elsewhere", "ack-destination", False, S["psv1-standalone"], {"na": ends(sport=4001, dport=4000)},
+              ["ns-late", "na"]),
+        Fault("nc-client-side", "ack-tuples", False, _end(_refused), {"nc": other_tuple("st1", sport=4)}, ["ns", "nc"]),
         Fault("nc-destination", "conflict-destination", False, S["conflict"], {"nc": ends(dst=clean.nodes[1])}, ["ns", "nc"]),
         Fault("nc-port", "conflict-destination", True, S["conflict"], {"nc": ends(dport=4000)}, ["ns", "nc"]),
         Fault("na-tuples", "ack-tuples", True, S["psv1-standalone"], {"na": other_tuple("st2", dst=other_server)}, ["ns-late", "na"]),
@@ -241,6 +260,7 @@ def all_faults(family=4):
         # --- QS, RS, RX
         Fault("qs-port", "query-port", True, S["psv2"], {"qs": ends(sport=51200, dport=51300), "rs": ends(sport=51200, dport=51300)},
               ["qs"]),
+        Fault("qs-port-answered", "query-port", True, S["psv2"], {"qs": ends(dport=51300), "rs": ends(dport=51300)}, ["qs"]),
         Fault("qs-port-alone", "query-port", True, S["psv2"],
               {"qs": ends(dport=51300), "rs": fields(left_out=True), "page4": fields(left_out=True)}, ["qs"]),
         Fault("fixed-port", "query-random", True, lambda s: exchanges.queries(s, lambda n: 33000), {}, ["qs8"]),
@@ -252,14 +272,18 @@ def all_faults(family=4):
         Fault("rs-ports-swapped", "answer-header", True, S["psv2"], {"rs": ends_swapped_ports}, ["qs", "rs"]),
         Fault("rx-from-elsewhere", "answer-unasked", False, S["psv3"], {"rx": ends(src=clean.nodes[0])}, ["rx"]),
         Fault("rs-to-elsewhere", "answer-header", False, S["psv2"], {"rs": ends(dst=clean.nodes[0])}, ["qs", "rs"]),
+        Fault("rs-port", "answer-header", False, _end(S["psv2"]), {"rs": ends(dport=51201)}, ["qs", "rs"]),
+        Fault("rx-port", "answer-header", False, _end(S["psv3"]), {"rx": ends(dport=51201)}, ["qs1", "rx"]),
         Fault("rs-cookie", "answer-cookie", False, S["psv2"], {"rs": message(cookie=7)}, ["qs", "rs"]),
         Fault("rx-cookie", "answer-cookie", False, S["psv3"], {"rx": message(cookie=7)}, ["qs1", "rx"]),
         Fault("rx-tuple", "answer-tuple", True, S["psv3"], {"rx": other_tuple("st1", sport=1)}, ["qs1", "rx"]),
+        Fault("rx-tuple-of-holder", "answer-tuple", True, _denied_push, {"rx": other_tuple("st1", sport=1)}, ["qs", "rx"]),
         Fault("rs-tuple", "answer-tuple", True, S["psv2"], {"rs": both(other_tuple("st1", sport=1), other_tuple("st2", sport=2))},
-              ["qs", "rs"], [("backup-tuples", False, ["ns", "rs"])]),
+              ["qs", "rs"]),
         Fault("rs-unasked", "answer-unasked", False, S["psv2"], {"qs": fields(left_out=True)}, ["rs"]),
         Fault("rs-missing", "answer-missing", False, _end(S["psv2"]), {"rs": fields(left_out=True), "page4": fields(left_out=True)}, ["qs"]),
         Fault("rx-for-backup", "answer-wrong", False, _denied, {}, ["na", "rx"]),
+        Fault("rx-for-pushed-backup", "answer-wrong", False, _denied_push, {}, ["ps", "rx"]),
         # --- PS, HS
         Fault("ps-cookie", "push-cookie", True, S["psv1"], {"ps": message(cookie=7)}, ["ns", "ps"]),
         Fault("hs-cookie", "hello-cookie", True, S["act"], {"ns": message(cookie=7)}, ["hs", "ns"]),
@@ -269,18 +293,19 @@ def all_faults(family=4):
         Fault("ps-not-removed", "not-removed", True, S["psv1"], {"synack": _with_push(clean)}, ["synack"]),
         Fault("hs-not-removed", "not-removed", True, _passed_through, {}, ["hs3"]),
         Fault("syn-sequence", "sequence", v4, S["psv1"], {"ns": fields(seq=1001)}, ["syn", "ns"]),
+        Fault("hello-syn-sequence", "sequence", v4, S["act-inline"], {"syn2": fields(seq=1016)}, ["syn", "syn2"]),
         Fault("sequence-advanced", "sequence", v4, S["psv2"], {"page4": fields(seq=5120 + 36)}, ["page3", "page4"]),
         Fault("acknowledgment", "sequence", v4, S["psv1"], {"get2": fields(ack=5001 + 36)}, ["get", "get2"]),
+        Fault("data-changed", "stream", v4, S["psv1"], {"get2": fields(payload=b"POST" + b"x" * 29)}, ["get", "get2"]),
+        Fault("message-left", "stream", v4, S["psv1"], {"synack": _left_over(clean)}, ["ps", "synack"]),
     ]
     if v4:  # told by the IPv4 identification
         found += [
             Fault("ps-behind", "push-order", False, _push_behind, {}, ["synack1", "ps"]),
             Fault("hs-in-front", "hello-order", False, _hello_order, {}, ["hs2", "get3"]),
-            Fault("data-changed", "stream", True, S["psv1"], {"get2": fields(payload=b"POST" + b"x" * 29)}, ["get", "get2"]),
             Fault("sequence-untranslated", "sequence", True, S["psv1-untranslated"], {"get2": fields(seq=1037)}, ["get", "get2"]),
             Fault("data-untranslated", "stream", True, S["psv1-untranslated"], {"page2": fields(payload=b"z" * 119)}, ["page", "page2"]),
             Fault("datagram-changed", "stream", False, S["udp-created"], {"tell2": fields(payload=b"what is sold")}, ["tell", "tell2"]),
-            Fault("message-left", "stream", True, S["psv1"], {"synack": _left_over(clean)}, ["ps", "synack"]),
         ]
     return found
 

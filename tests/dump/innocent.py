@@ -271,7 +271,17 @@ def hello_repeated(scene):
                message=scene.pair("NS", st1, st2, 0xA2, node=scene.nodes[0]))
 
 
+def of_another_port(scene):
+    """Another cluster's ASRP-PORT is 51201; its TCP flows are in the capture."""
+    f = psv1(scene)
+    port = 51201
+    scene.step("ns", ends=Tuple(scene.nodes[0], port, f.st2.dst, port), carriage="standalone",
+               message=scene.pair("NS", f.st1, f.st2, f.cookie, ["F-NA"], node=scene.nodes[0]))
+    scene.step("na", ends=Tuple(f.st2.dst, port, scene.nodes[0], port), carriage="standalone", message=scene.pair("NA", f.st1, f.st2, f.cookie))
+
+
 SCENES = {
+    "another ASRP-PORT": of_another_port,
     "acknowledged again": acknowledged_again,
     "acknowledged again, server's side": acknowledged_again_behind,
     "acknowledged, other node": acknowledged_other_node,

@@ -27,7 +27,8 @@ void CheckReport::on_packet(const Packet& packet) {
   }
   if (is_astray(packet, memory_, follower_) && !invalid_seen_.is_copy(look_at(packet))) check_astray(packet, sink_);
   if (packet.view && packet.view->is_icmp()) learn_path(packet, memory_);
-  follower_.on_packet(packet);
+  const std::optional<Packet> astray = other_astray(packet, memory_, follower_);
+  follower_.on_packet(astray ? *astray : packet);
 }
 
 void CheckReport::on_heard(const Heard& heard) {
@@ -53,7 +54,7 @@ void CheckReport::on_gone(Session& session) {
   ++sessions_;
   if (!session.attachment) return;
   const auto& history = static_cast<const History&>(*session.attachment);
-  check_ns_at_end(session, history, follower_.now(), sink_);
+  check_ns_at_end(session, history, memory_, follower_.now(), sink_);
   check_query_at_end(session, follower_.now(), sink_);
   check_push_at_end(history, follower_.now(), sink_);
 }

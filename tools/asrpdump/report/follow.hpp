@@ -110,6 +110,8 @@ class Follower {
   [[nodiscard]] const Queries& queries() const { return queries_; }
   /// True for a tuple of a session that is followed.
   [[nodiscard]] bool knows(const Tuple& tuple) { return find(tuple) != nullptr; }
+  /// True if one of the latest queries has this cookie, and it isn't zero.
+  [[nodiscard]] bool has_query(Cookie cookie) { return cookie.value != 0 && queries_.with(cookie).front() != nullptr; }
   /// Where nodes are; what a report learns more of it, it may add.
   [[nodiscard]] NodePlaces& places() { return places_; }
   /// Time of the latest packet, those apart whose stamps are wrong.

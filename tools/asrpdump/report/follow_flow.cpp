@@ -101,10 +101,13 @@ void Follower::compare(Heard& heard, Waiting& waiting, bool one_tuple) {
     if (one_tuple && (!same_id || !telling || before.ttl <= seen.ttl)) continue;
     const bool same_numbers = before.seq == seen.seq && before.ack == seen.ack;
     const bool syn = (seen.tcp_flags & packet::kTcpSyn) != 0;
+    // Without identifications the place in the stream tells; what lies before it is a keep-alive's octet.
+    const bool same_place = before.ip_id == 0 && seen.ip_id == 0 && seen.is_tcp() && seen.data > 1;
     const bool one_kept = before.digest != 0 && seen.data >= 16 && (before.seq == seen.seq) != (before.ack == seen.ack);
     if (same_data(before, seen)) {
       if (!same_numbers && (same_id || syn || one_kept)) heard.change = Change::numbers;
-    } else if (same_id && same_numbers) {  // larger or smaller data are also what segmentation offload makes of them
+    } else if ((same_id || same_place) &&
+               same_numbers) {  // larger or smaller data are also what segmentation offload makes of them
       if (before.data == seen.data) heard.change = Change::data;
       if (before.message != 0 && before.data + before.message == seen.data) heard.change = Change::left_over;
     }
@@ -160,7 +163,8 @@ void Follower::catch_up(Session& session, const Moment& at) {
     if (heard.seen.hello) {
       hello = wire::hello_session(heard.seen.tuple.protocol, Cookie{heard.seen.hello_cookie});
       heard.message = &hello;
-      const bool alone = heard.seen.data == 0;
+      constexpr std::uint8_t kOccupying = packet::kTcpSyn | packet::kTcpFin | packet::kTcpRst;
+      const bool alone = heard.seen.data == 0 && (heard.seen.tcp_flags & kOccupying) == 0;
       heard.carriage = heard.seen.is_tcp() ? (alone ? packet::Carriage::separate_tcp : packet::Carriage::inline_tcp)
                                            : (alone ? packet::Carriage::separate_udp : packet::Carriage::inline_udp);
       ++session.messages[static_cast<std::size_t>(wire::MsgType::HS)];

@@ -214,11 +214,18 @@ Asked* Follower::asked_by(const Heard& heard, Session*& session, Fit& fit) {
     const bool of_other = have.src.address != want.src.address && have.src.port == want.src.port && have.dst == want.dst;
     return !of_other && (names(message, asked.tuple) || want.dst.address == have.dst.address);
   };
+  const auto of_holder = [&](const Queries::Query& query, const Asked& asked) {
+    return query.header.dst.address == have.src.address && of_it(query, asked);
+  };
   const Queries::Found both = queries_.with(asked_as, message.cookie);
   look(both, Fit::whole, kLate, named);
   look(both, Fit::whole, kLate, any);
   // A cookie of zero says that its sender uses none; a port alone can be another query's, too.
-  if (message.cookie.value != 0) look(queries_.with(message.cookie), Fit::cookie, kLate, of_it);
+  if (message.cookie.value != 0) {
+    const Queries::Found same = queries_.with(message.cookie);
+    look(same, Fit::cookie, kLate, of_holder);
+    look(same, Fit::cookie, kLate, of_it);
+  }
   look(queries_.with(asked_as), Fit::header, kOpen, open);
   return best;
 }

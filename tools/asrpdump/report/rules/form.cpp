@@ -2,6 +2,7 @@
 // Rules about one packet by itself.
 #include "asrp/packet/checksum.hpp"
 #include "asrp/wire/decode.hpp"
+#include "decode/sighting.hpp"
 #include "report/follow_text.hpp"
 #include "report/rules/rule.hpp"
 
@@ -59,7 +60,10 @@ void goes_to_port(const Case& c) {
   if (!is_standalone(c) || c.heard.seen.tuple.dst.port == c.memory.port) return;
   const MsgType type = c.message().type;
   if (type != MsgType::NS && type != MsgType::QS) return;  // answers: their own rules
-  c.find(type == MsgType::QS ? rule::kQueryPort : rule::kPort, Certainty::certain, {c.at().number},
+  // Between two other ports it may be another cluster's, with another ASRP-PORT.
+  const bool from_port = c.heard.seen.tuple.src.port == c.memory.port;
+  c.find(type == MsgType::QS ? rule::kQueryPort : rule::kPort, from_port ? Certainty::certain : Certainty::possible,
+         {c.at().number},
          name_of(c.message()) + " goes to port " + std::to_string(c.heard.seen.tuple.dst.port) + ", not to " +
              std::to_string(c.memory.port));
 }
@@ -153,6 +157,34 @@ void check_astray(const Packet& packet, const FindingSink& sink) {
         {packet.number},
         name_of(decoded.value().message) + " goes to port " + std::to_string(packet.view->tuple().dst.port),
         packet.stamp.total_nanoseconds()});
+}
+
+std::optional<Packet> other_astray(const Packet& packet, const Memory& memory, Follower& follower) {
+  if (packet.sighting.present() || !packet.view || !packet.view->is_udp() || packet.cut()) return std::nullopt;
+  const Tuple& tuple = packet.view->tuple();
+  const auto decoded = wire::decode(packet.view->payload());
+  if (tuple.dst.port == memory.port || !decoded.has_value()) return std::nullopt;
+  const wire::Message& message = decoded.value().message;
+  switch (message.type) {
+    case MsgType::NS:
+      if (message.node_local_ip != tuple.src.address) return std::nullopt;
+      if (tuple.dst.address != message.st1.src.address && tuple.dst.address != message.st2.dst.address) return std::nullopt;
+      break;
+    case MsgType::NA:
+    case MsgType::NC:
+      if (!follower.knows(message.st1)) return std::nullopt;
+      break;
+    case MsgType::RS:
+    case MsgType::RX:
+      if (!follower.knows(message.st1) || !follower.has_query(message.cookie)) return std::nullopt;
+      break;
+    default:
+      return std::nullopt;
+  }
+  Packet found = packet;
+  found.sighting = find_sighting(*packet.view, packet.captured, {}, tuple.dst.port);
+  if (found.sighting.claim != Claim::message) return std::nullopt;
+  return found;
 }
 
 void check_form(const Case& c, const Packet& packet) {

@@ -56,6 +56,12 @@ void remember(const Case& c) {
   }
 }
 
+// Its answer may have had other tuples, and so another session.
+bool is_answered(const SentNs& ns, const Memory& memory) {
+  const auto is_it = [&](const SentNs& latest) { return latest.at.number == ns.at.number && latest.answered; };
+  return ns.answered || std::any_of(memory.latest_ns.begin(), memory.latest_ns.end(), is_it);
+}
+
 std::string answers(const Case& c, const SentNs& ns) {
   return name_of(c.message()) + " answers NS " + hex8(ns.cookie.value) + " of " + ns.node.to_string();
 }
@@ -78,7 +84,10 @@ void destination(const Case& c, const SentNs& ns) {
   const Endpoint& to = c.heard.seen.tuple.dst;
   if (c.heard.carriage != Carriage::standalone) return;  // another rule's
   if (to.port != c.memory.port) {
-    c.find(rule, Certainty::certain, {ns.at.number, c.at().number}, answers(c, ns) + " at port " + std::to_string(to.port));
+    // Between two other ports it may be another cluster's, with another ASRP-PORT.
+    const bool from_port = c.heard.seen.tuple.src.port == c.memory.port;
+    c.find(rule, from_port ? Certainty::certain : Certainty::possible, {ns.at.number, c.at().number},
+           answers(c, ns) + " at port " + std::to_string(to.port));
   }
   if (to.address == ns.node) return;
   const auto same_node = [&](const SentNs& other) { return other.node == to.address && other.cookie == c.message().cookie; };
@@ -156,7 +165,7 @@ void repeated(const Case& c) {
   History& history = c.history;
   if (history.ns.empty() || history.told_not_repeated || history.na) return;
   const SentNs& last = history.ns.back();
-  const bool open = last.wants_ack && !last.answered && c.heard.side == Side::server && c.heard.to_server;
+  const bool open = last.wants_ack && !is_answered(last, c.memory) && c.heard.side == Side::server && c.heard.to_server;
   if (!open || c.at().time - last.at.time < kFresh || (c.heard.seen.tcp_flags & (packet::kTcpFin | packet::kTcpRst)) != 0)
     return;
   if (++history.packets_since_ns < kFlowing) return;
@@ -188,6 +197,7 @@ void check_ns(const Case& c) {
       data_kept(c);
       break;
     case MsgType::RX:
+      history.ps.reset();
       history.na.reset();  // the holder has no backup any more: an NS may make a new one
       break;
     default:
@@ -195,11 +205,12 @@ void check_ns(const Case& c) {
   }
 }
 
-void check_ns_at_end(const Session& session, const History& history, std::int64_t now, const FindingSink& sink) {
+void check_ns_at_end(const Session& session, const History& history, const Memory& memory, std::int64_t now,
+                     const FindingSink& sink) {
   const SentNs* first = nullptr;
   const SentNs* last = nullptr;
   for (const SentNs& ns : history.ns) {
-    if (!ns.wants_ack || ns.answered) continue;
+    if (!ns.wants_ack || is_answered(ns, memory)) continue;
     if (first == nullptr) first = &ns;
     last = &ns;
   }

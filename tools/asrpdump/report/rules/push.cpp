@@ -18,7 +18,11 @@ bool is_separate(const Heard& heard) {
 void push_cookie(const Case& c) {
   History& history = c.history;
   if (history.ns.empty()) return;
-  if (ns_with(history, c.message().cookie) != nullptr) return;
+  if (ns_with(history, c.message().cookie) != nullptr) {
+    history.ps = c.at();
+    history.ps_holder = c.heard.seen.tuple.src.address;
+    return;
+  }
   // One that was refused is no backup; the NS that came after it may be missing.
   const auto last = std::find_if(history.ns.rbegin(), history.ns.rend(), [](const SentNs& ns) { return !ns.refused; });
   if (last == history.ns.rend()) return;

@@ -120,13 +120,19 @@ void denies(const Case& c) {
   const Session* session = c.heard.session;
   if (session == nullptr || session->ended || session->fins != 0 || c.heard.asked == nullptr || c.heard.fit != Fit::whole)
     return;
+  if (c.message().st1 != c.heard.asked->tuple) return;  // another rule's
   const IpAddress& holder = c.heard.asked->holder.address;
   const History& history = c.history;
   const bool restored = history.rs && history.rs_holder == holder;
   const bool stored = history.na && session->paired && session->tuples.server_side.dst.address == holder;
-  if (!restored && !stored) return;
-  c.find(rule::kAnswerWrong, Certainty::possible, {restored ? history.rs->number : history.na->number, c.at().number},
-         name_of(c.message()) + ": the holder " + holder.to_string() + (restored ? " gave" : " stored") +
+  const bool pushed = history.ps && history.ps_holder == holder;
+  if (!restored && !stored && !pushed) return;
+  const Moment& had = restored ? *history.rs : stored ? *history.na : *history.ps;
+  c.find(rule::kAnswerWrong, Certainty::possible, {had.number, c.at().number},
+         name_of(c.message()) + ": the holder " + holder.to_string() +
+             (restored ? " gave"
+              : stored ? " stored"
+                       : " pushed") +
              " the backup before, and no end of the session was seen");
 }
 

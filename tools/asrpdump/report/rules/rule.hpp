@@ -123,6 +123,8 @@ struct History : Attachment {
   std::array<std::int64_t, 4> flow_seen{};  // when a packet of each side and direction was last seen
   std::optional<Moment> rs;                 // the last RS, and whose it was
   IpAddress rs_holder;
+  std::optional<Moment> ps;  // the last PS with an NS's cookie, likewise
+  IpAddress ps_holder;
 
   [[nodiscard]] std::size_t octets() const override {
     return sizeof(*this) + ns.capacity() * sizeof(SentNs) + hellos.capacity() * sizeof(Cookie);
@@ -197,12 +199,17 @@ void check_invalid(const Packet& packet, const Memory& memory, const FindingSink
 /// A QS for a known session in a datagram to a port that isn't ASRP-PORT, where none is looked for.
 bool is_astray(const Packet& packet, const Memory& memory, Follower& follower);
 void check_astray(const Packet& packet, const FindingSink& sink);
+/// What is_astray() doesn't find: an NS or an answer between two ports neither of which is ASRP-PORT. The packet with the
+/// message that it carries, if that belongs to where it is: an NS from its Node-Local-IP to an address of its tuples, an answer
+/// for a session of the capture, RS and RX with the cookie of a query.
+std::optional<Packet> other_astray(const Packet& packet, const Memory& memory, Follower& follower);
 /// Remembers the addresses of a valid standalone message.
 void learn_speakers(const Heard& heard, Memory& memory);
 void check_form(const Case& c, const Packet& packet);
 void check_tuples(const Case& c);
 void check_ns(const Case& c);
-void check_ns_at_end(const Session& session, const History& history, std::int64_t now, const FindingSink& sink);
+void check_ns_at_end(const Session& session, const History& history, const Memory& memory, std::int64_t now,
+                     const FindingSink& sink);
 void check_query(const Case& c);
 void check_query_at_end(const Session& session, std::int64_t now, const FindingSink& sink);
 void check_push(const Case& c);

@@ -56,6 +56,10 @@ void same_as_backup(const Case& c) {
   if (c.heard.copy || c.history.ns.empty() || c.heard.session == nullptr) return;
   const SentNs& last = c.history.ns.back();
   if (message.tuples() == last.tuples) return;
+  // An answer for what wasn't asked for is another rule's.
+  if (c.heard.fit == Fit::whole && !same_flow(message.st1, c.heard.asked->tuple) &&
+      !same_flow(message.st2, c.heard.asked->tuple))
+    return;
   const auto known = [&](const SentNs& ns) { return ns.tuples == message.tuples(); };
   if (std::any_of(c.history.ns.begin(), c.history.ns.end(), known)) return;
   const bool sides = exchanged(message.tuples()) == last.tuples && message.st1 != message.st2;
