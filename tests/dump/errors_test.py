@@ -186,8 +186,10 @@ class Errors(unittest.TestCase):
         self.fails(asrpdump.run("-r", path, "-w", "/dev/full"), "/dev/full", "No space", "packet")
         with open("/dev/full", "wb") as full:
             done = subprocess.run([asrpdump.PROGRAM, "-r", path], stdout=full, stderr=subprocess.PIPE, check=False, timeout=20)
+            report = subprocess.run([asrpdump.PROGRAM, "-r", path, "--stats"], stdout=full, stderr=subprocess.PIPE, check=False, timeout=20)
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"standard output: No space left on device, at packet 300\n", done.stderr)
+        self.assertIn(b"standard output: No space left on device\n", report.stderr)  # a report is of the whole capture
         self.fails(asrpdump.run("-r", path, "-U", "-w", "/dev/full"), "/dev/full: No space left on device, at packet 1\n")
 
     def test_place_that_cannot_be_written_to(self):
@@ -210,6 +212,13 @@ class Errors(unittest.TestCase):
             kept = self.directory / "kept.pcap"
             self.assertEqual(asrpdump.run("-r", path, "-w", kept, *more).returncode, 0)
             self.assertEqual([claim for _, claim in self.messages_of(kept)], ["message"] * count)
+
+    def test_what_can_only_be_meant_as_a_capture(self):
+        path = self.write(self.capture.octets())
+        for word, hint in ((path, b"is a file, but one capture is read at a time"), ("-", b"- is standard input, but one capture is read")):
+            done = asrpdump.run("-r", path, word)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(hint, done.stderr)
 
     def test_list_of_interfaces(self):
         done = asrpdump.run("-D")

@@ -65,7 +65,9 @@ class Reports(unittest.TestCase):
         octets = scene("queries").octets()
         sessions, _ = report(octets, "--sessions", "--session", "203.0.113.7:41003")
         self.assertEqual([session["st1"]["sport"] for session in sessions], [41003])
-        self.assertEqual(report(octets, "--sessions", "--session", "203.0.113.7:4")[0], [])
+        sessions, notes = report(octets, "--sessions", "--session", "203.0.113.7:4")
+        self.assertEqual(sessions, [])
+        self.assertIn("no session with 203.0.113.7:4", notes)
         with self.assertRaises(subprocess.CalledProcessError):
             report(octets, "--sessions", "--session", "203.0.113.7")
 

@@ -127,6 +127,9 @@ class Parser {
     if (options.json && options.ladder && options.ladder_file.empty()) {
       problem("--ladder draws where --json writes: give it a file, --ladder FILE.svg, or leave one of them out");
     }
+    if (options.session && !options.sessions && !options.ladder)
+      problem("--session is of use only with --sessions or --ladder");
+    if (options.ladder_limit != 0 && !options.ladder) problem("--ladder-limit is of use only with --ladder");
     if (options.json && options.print) problem("--json and --print exclude each other");
     if (!options.write) return;
     const WriteOptions& write = *options.write;

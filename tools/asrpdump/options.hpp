@@ -39,7 +39,7 @@ struct Options {
   std::string ladder_file;  // a picture; empty: the terminal
   std::size_t max_sessions = 65536;
   std::optional<Endpoint> session;  // --sessions and --ladder: only those with this end
-  unsigned ladder_limit = 20;       // sessions drawn
+  unsigned ladder_limit = 0;        // sessions drawn; 0: not given
   TextOptions text;
   std::uint64_t count = 0;  // messages, 0: all
   bool flush_lines = false;

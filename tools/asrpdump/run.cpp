@@ -102,7 +102,9 @@ class Reading : public FrameHandler {
       if (!report->error().empty()) status = fail(report->error());
     }
     if (out_.error() != 0) {
-      status = fail("standard output: " + std::string(std::strerror(out_.error())) + ", at packet " + std::to_string(last_));
+      const bool is_of_a_packet = options_.wants_text() || options_.wants_json_of_messages();  // reports are of all
+      const std::string place = is_of_a_packet ? ", at packet " + std::to_string(last_) : std::string();
+      status = fail("standard output: " + std::string(std::strerror(out_.error())) + place);
     }
     if (!options_.quiet) sum_up(status != 0);
     for (const auto& report : reports_) {
@@ -190,11 +192,13 @@ std::string set_filter(const Options& options, Source& source) {
   return {};
 }
 
-/// A second capture on the command line is taken for a filter.
-std::string hint_at_file(const std::string& filter) {
+/// A second capture on the command line, or one behind an interface, is taken for a filter.
+std::string hint_at_file(const std::string& filter, bool is_live) {
   const std::string word = filter.substr(0, filter.find(' '));
-  const bool is_file = !word.empty() && access(word.c_str(), F_OK) == 0;
-  return is_file ? "; " + word + " is a file, but one capture is read at a time: mergecap joins several" : std::string();
+  const bool is_standard = word == "-";
+  if (!is_standard && (word.empty() || access(word.c_str(), F_OK) != 0)) return {};
+  const std::string what = "; " + word + (is_standard ? " is standard input, but " : " is a file, but ");
+  return what + (is_live ? "-i reads an interface" : "one capture is read at a time: mergecap joins several");
 }
 
 /// Opening it for writing would empty it before it is read.
@@ -228,7 +232,7 @@ int run(const Options& options) {
     }
   }
   if (const std::string trouble = set_filter(options, source); !trouble.empty()) {
-    complain("filter: " + trouble + hint_at_file(options.filter));
+    complain("filter: " + trouble + hint_at_file(options.filter, source.is_live()));
     return kUsage;
   }
   Reading reading(options, source);

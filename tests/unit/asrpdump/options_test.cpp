@@ -91,6 +91,11 @@ TEST_CASE("what excludes each other") {
   CHECK(problems({"f", "-w", "-", "-C", "1"}).size() == 1);
   CHECK(problems({"f", "--json", "--print"}).size() == 1);
   CHECK(problems({"f", "-w", "-"}).empty());
+  CHECK(problems({"f", "--session", "192.0.2.1:80"}).size() == 1);
+  CHECK(problems({"f", "--check", "--session", "192.0.2.1:80"}).size() == 1);
+  CHECK(problems({"f", "--sessions", "--ladder-limit", "3"}).size() == 1);
+  CHECK(problems({"f", "--sessions", "--session", "192.0.2.1:80"}).empty());
+  CHECK(problems({"f", "--ladder", "--session", "192.0.2.1:80", "--ladder-limit", "3"}).empty());
   CHECK(problems({"f", "--ladder", "--json"}).size() == 1);
   CHECK(problems({"f", "--ladder", "--json", "--sessions"}).size() == 1);
   const Options both = right({"f", "--ladder", "x.svg", "--json"});

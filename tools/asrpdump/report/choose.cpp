@@ -31,7 +31,7 @@ LadderOptions ladder_options(const Options& options, const FollowOptions& follow
   LadderOptions ladder;
   ladder.follow = follow;
   ladder.only = options.session;
-  ladder.limit = options.ladder_limit;
+  if (options.ladder_limit != 0) ladder.limit = options.ladder_limit;
   ladder.file = options.ladder_file;
   ladder.svg = !options.ladder_file.empty();
   ladder.color = out.color();

@@ -74,6 +74,7 @@ void SessionsReport::on_packet(const Packet& packet) {
 
 void SessionsReport::finish() {
   follower_.finish();
+  if (options_.only && rows_ == 0) notes_("asrpdump: no session with " + options_.only->to_string() + "\n");
   follower_.tell_forgotten(notes_);
 }
 
