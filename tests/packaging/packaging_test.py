@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The units' exposure, the changelog that packages get, and that both know every part of the project."""
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+UNITS = sorted((ROOT / "packaging" / "systemd").glob("*.service"))
+MOST_EXPOSED = 2.5
+
+
+def output(*argv, **options):
+    return subprocess.run(argv, capture_output=True, text=True, check=True, **options).stdout
+
+
+class Units(unittest.TestCase):
+    def test_each_daemon_has_a_unit_and_a_template(self):
+        self.assertEqual([u.name for u in UNITS], ["asrpd-holder.service", "asrpd-holder@.service", "asrpd-node.service", "asrpd-node@.service"])
+
+    def test_a_template_differs_from_its_unit_by_the_instance_only(self):
+        for unit in UNITS:
+            if "@" in unit.name:
+                plain = unit.with_name(unit.name.replace("@", "")).read_text(encoding="utf-8")
+                text = unit.read_text(encoding="utf-8").replace("-%i.toml", ".toml").replace(", instance %i", "")
+                self.assertEqual(text, plain, unit.name)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is not installed")
+    def test_exposure(self):
+        for unit in UNITS:
+            shown = subprocess.run(["systemd-analyze", "security", "--offline=true", "--no-pager", str(unit)], capture_output=True,
+                                   text=True, check=False).stdout
+            found = re.search(r"Overall exposure level for \S+: ([0-9.]+)", shown)
+            self.assertIsNotNone(found, shown)
+            self.assertLessEqual(float(found.group(1)), MOST_EXPOSED, unit.name)
+
+    def test_capabilities_are_the_two_that_the_daemons_ask_for(self):
+        for unit in UNITS:
+            lines = re.findall(r"^(?:Ambient|Bounding|CapabilityBoundingSet)\S*=(.*)$", unit.read_text(encoding="utf-8"), re.M)
+            self.assertEqual(lines, ["CAP_NET_ADMIN CAP_NET_RAW"] * 2, unit.name)
+
+
+class Changelog(unittest.TestCase):
+    def changelog(self, what):
+        return output(str(ROOT / "packaging" / "changelog"), what)
+
+    def test_debian_reads_what_we_write(self):
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+            file.write(self.changelog("debian"))
+            file.flush()
+            shown = output("dpkg-parsechangelog", "-l", file.name)
+        fields = dict(re.findall(r"^(\w+): (.*)$", shown, re.M))
+        self.assertEqual(fields["Source"], "asrp")
+        self.assertEqual(fields["Version"], self.changelog("version").strip() + "-1")
+        self.assertEqual(int(fields["Timestamp"]), int(self.changelog("time")))
+
+    def test_every_change_of_the_newest_section_is_in_it(self):
+        text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+        newest = text.split("\n## ")[1]
+        self.assertEqual(len(re.findall(r"^- ", newest, re.M)), len(re.findall(r"^  \* ", self.changelog("debian").split("\n -- ")[0], re.M)))
+
+    def test_the_version_is_the_project_s(self):
+        project = re.search(r"project\(asrp VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")).group(1)
+        self.assertTrue(self.changelog("version").startswith(project))
+
+
+if __name__ == "__main__":
+    unittest.main()
