@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import time
+
 from lab import plan
 from lab.balancer import Service
 from lab.waiting import wait_for
@@ -81,6 +83,17 @@ class Workload:
 
         wait_for(what, reached, limit=TRANSFER_LIMIT, every=0.05)
 
+    def all_run(self, patience: float) -> None:
+        """Waits until every download has begun, at most `patience` seconds: with loss a handshake may take long, and one that is
+        under way when nodes and pool change at once is no session yet (docs/protocol-notes.md, 14)."""
+        deadline = time.monotonic() + patience
+
+        def reached() -> bool:
+            self.downloads.poll()
+            return min(self.downloads.octets()) > 0 or time.monotonic() > deadline
+
+        wait_for("all downloads to begin", reached, limit=2 * patience, every=0.05)
+
     def finish(self) -> None:
         """The downloads end, and the idle connections speak: on the first client the clients begin, on the others the servers."""
         self.until(2.0, "the end of the downloads")
@@ -106,5 +119,5 @@ class Workload:
         result.transfers = {"total": count, "byte_exact": exact}
         result.sessions = {"total": self.total, "survived": exact + self.alive}
         result.problems += self.complaints
-        result.problems += [f"transfer {t.number}: curl status {t.status}, SHA-256 differs"
+        result.problems += [f"transfer {t.number}: curl status {t.status} after {t.ended - t.started:.1f} s, SHA-256 differs"
                             for t in self.downloads.transfers if not t.byte_exact]
