@@ -47,8 +47,6 @@ class Failover:
             lab.watch(self.show)
             self.work.begin()
             self.work.until(0.25, "a quarter of the downloads' octets")
-            if self.options.loss > 0:
-                self.work.all_run(6.0)
             self._strike()
             if self.victims:
                 self._return()
@@ -96,5 +94,5 @@ class Failover:
 
 def run(options: Options, show: Show) -> Result:
     if options.loss > 0 and options.octets == Options.octets:
-        options = replace(options, octets=400_000, rate=25_000)
+        options = replace(options, octets=200_000, rate=20_000)
     return Failover(options, show).run()

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import time
-
 from lab import plan
 from lab.balancer import Service
 from lab.waiting import wait_for
@@ -82,17 +80,6 @@ class Workload:
             return sum(octets) >= share * goal and sorted(octets)[len(octets) // 10] > 0 or running == 0
 
         wait_for(what, reached, limit=TRANSFER_LIMIT, every=0.05)
-
-    def all_run(self, patience: float) -> None:
-        """Waits until every download has begun, at most `patience` seconds: with loss a handshake may take long, and one that is
-        under way when nodes and pool change at once is no session yet (docs/protocol-notes.md, 14)."""
-        deadline = time.monotonic() + patience
-
-        def reached() -> bool:
-            self.downloads.poll()
-            return min(self.downloads.octets()) > 0 or time.monotonic() > deadline
-
-        wait_for("all downloads to begin", reached, limit=2 * patience, every=0.05)
 
     def finish(self) -> None:
         """The downloads end, and the idle connections speak: on the first client the clients begin, on the others the servers."""

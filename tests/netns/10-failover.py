@@ -30,7 +30,7 @@ def variant(forward: str, family: int, **changes: object) -> support.Case:
 
 
 if __name__ == "__main__":
-    LOSS = {"loss": 5.0, "octets": 400_000, "rate": 25_000}
+    LOSS = {"loss": 5.0, "octets": 200_000, "rate": 25_000}
     support.main({
         "nat-4": variant("nat", 4),
         "nat-6": variant("nat", 6),
