@@ -2,7 +2,6 @@
 """Runs tshark with packaging/wireshark/asrp.lua and gives what it says of each message in the form of asrpdump's --json."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,17 +17,11 @@ MESSAGE = ["carriage", "valid", "reason", "cut", "not_asrp", "type", "sttype", "
            "node_local_ip"] + [f"{st}.{part}" for st in ("st1", "st2") for part in TUPLE]
 
 
-class Unavailable(Exception):
-    """There is no tshark, or none that runs Lua."""
-
-
 def run(arguments):
     """tshark with the dissector. Some builds refuse scripts of root; then it runs as nobody."""
-    if shutil.which("tshark") is None:
-        raise Unavailable("tshark is not installed")
     command = ["tshark", "-n", "-X", f"lua_script:{SCRIPT}", *arguments]
     if "with Lua" not in subprocess.run(["tshark", "--version"], capture_output=True, text=True, check=True).stdout:
-        raise Unavailable("this tshark has no Lua")
+        raise RuntimeError("this tshark has no Lua")
     environment = dict(os.environ, TZ="UTC", LC_ALL="C.UTF-8", HOME="/nonexistent", XDG_CONFIG_HOME="/nonexistent")
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if "asrp." in done.stderr and "aren't valid" in done.stderr and os.getuid() == 0:
