@@ -2,7 +2,6 @@
 #include "asrpd-holder/config.hpp"
 
 #include <algorithm>
-#include <charconv>
 
 #include "config/host_address.hpp"
 
@@ -13,46 +12,23 @@ using config::Problems;
 using config::Reader;
 using engine::LocalService;
 using engine::OnFull;
-using engine::Prefix;
 using engine::Push;
 using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-std::optional<Prefix> parse_prefix(const std::string& text) {
-  const std::size_t slash = text.find('/');
-  const auto address = IpAddress::parse(text.substr(0, slash));
-  if (!address) return std::nullopt;
-  const unsigned longest = address->is_v4() ? 32 : 128;
-  unsigned length = longest;
-  if (slash != std::string::npos) {
-    const char* end = text.data() + text.size();
-    const auto [rest, error] = std::from_chars(text.data() + slash + 1, end, length);
-    if (error != std::errc{} || rest != end || length > longest) return std::nullopt;
-  }
-  return Prefix{*address, static_cast<std::uint8_t>(length)};
-}
-
-/// Whether the address has bits behind the prefix: then somebody meant something else.
-bool has_host_bits(const Prefix& prefix) {
-  const Octets octets = prefix.address.octets();
-  for (std::size_t bit = prefix.length; bit < octets.size() * 8; ++bit)
-    if ((octets[bit / 8] & (0x80u >> (bit % 8))) != 0) return true;
-  return false;
-}
 
 void read_nodes(Reader& reader, std::vector<Prefix>& out) {
   if (!reader.require("nodes")) return;
   std::vector<std::string> texts;
   reader.texts("nodes", texts);
   for (std::size_t i = 0; i < texts.size(); ++i) {
-    const auto prefix = parse_prefix(texts[i]);
+    const auto prefix = Prefix::parse(texts[i]);
     if (!prefix) {
       reader.problem("nodes",
                      "found " + config::shown(texts[i]) + ", allowed are addresses and prefixes such as \"10.0.0.0/24\"");
     } else if (prefix->address.unmapped() != prefix->address) {
       reader.problem("nodes", "found " + config::shown(texts[i]) + ", an IPv4-mapped address; write it as IPv4");
-    } else if (has_host_bits(*prefix)) {
+    } else if (!prefix->is_network()) {
       reader.problem("nodes", "found " + config::shown(texts[i]) + ", whose address has bits behind the prefix");
     } else {
       out.push_back(*prefix);
@@ -142,8 +118,6 @@ std::string_view name_of(Push push) {
   return "";
 }
 
-std::string to_text(const Prefix& prefix) { return prefix.address.to_string() + "/" + std::to_string(prefix.length); }
-
 }  // namespace
 
 bool HolderConfig::follows_udp() const {
@@ -172,7 +146,7 @@ std::string print_config(const HolderConfig& config) {
   config::Writer out;
   out.table("holder");
   std::vector<std::string> nodes;
-  for (const Prefix& prefix : o.nodes) nodes.push_back(config::Writer::quoted(to_text(prefix)));
+  for (const Prefix& prefix : o.nodes) nodes.push_back(config::Writer::quoted(prefix.to_string()));
   out.raw("nodes", config::Writer::list(nodes));
   out.addresses("local_ips", o.local_ips);
   out.integer("port", o.port);

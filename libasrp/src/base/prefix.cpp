@@ -37,7 +37,8 @@ std::optional<Prefix> Prefix::parse(std::string_view text) {
 Prefix Prefix::of(const IpAddress& address) { return {address, static_cast<std::uint8_t>(address_bits(address.family()))}; }
 
 bool Prefix::contains(const IpAddress& other) const {
-  return other.family() == family() && masked(other, length) == masked(address, length);
+  const unsigned bits = std::min<unsigned>(length, address_bits(family()));
+  return other.family() == family() && masked(other, bits) == masked(address, bits);
 }
 
 std::string Prefix::to_string() const { return address.to_string() + "/" + std::to_string(length); }

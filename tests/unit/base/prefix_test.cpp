@@ -65,6 +65,20 @@ TEST_CASE("what lies in a prefix") {
   CHECK_FALSE(prefix("192.0.2.64/26").contains(address("192.0.2.128")));
   CHECK(prefix("2001:db8:0:8000::/49").contains(address("2001:db8:0:ffff::1")));
   CHECK_FALSE(prefix("2001:db8:0:8000::/49").contains(address("2001:db8:0:7fff::1")));
+  CHECK(prefix("192.0.2.10").contains(address("192.0.2.10")));
+  CHECK_FALSE(prefix("192.0.2.10").contains(address("192.0.2.11")));
+  CHECK(prefix("192.0.2.0/24").contains(address("192.0.2.255")));
+  CHECK_FALSE(prefix("192.0.2.0/24").contains(address("192.0.3.0")));
+  CHECK(prefix("192.0.2.128/25").contains(address("192.0.2.200")));
+  CHECK_FALSE(prefix("192.0.2.128/25").contains(address("192.0.2.127")));
+  CHECK(prefix("10.0.0.0/7").contains(address("11.255.0.1")));
+  CHECK_FALSE(prefix("10.0.0.0/7").contains(address("12.0.0.1")));
+  CHECK(prefix("0.0.0.0/0").contains(address("203.0.113.1")));
+  CHECK(prefix("2001:db8::/33").contains(address("2001:db8:7fff::1")));
+  CHECK_FALSE(prefix("2001:db8::/33").contains(address("2001:db8:8000::1")));
+  CHECK(prefix("2001:db8::1").contains(address("2001:db8::1")));
+  CHECK_FALSE(prefix("2001:db8::1").contains(address("2001:db8::2")));
+  CHECK_FALSE(prefix("::/0").contains(address("0.0.0.0")));
   CHECK(prefix("10.0.0.0/8").contains(prefix("10.1.0.0/16")));
   CHECK(prefix("10.0.0.0/8").contains(prefix("10.0.0.0/8")));
   CHECK_FALSE(prefix("10.1.0.0/16").contains(prefix("10.0.0.0/8")));
@@ -74,6 +88,11 @@ TEST_CASE("what lies in a prefix") {
   CHECK(masked(address("192.0.2.255"), 0) == address("0.0.0.0"));
   CHECK(masked(address("192.0.2.255"), 31) == address("192.0.2.254"));
   CHECK(masked(address("2001:db8::ffff"), 128) == address("2001:db8::ffff"));
+}
+
+TEST_CASE("a length beyond the address means all of it to those who ask what lies in a prefix") {
+  CHECK(Prefix{address("192.0.2.1"), 200}.contains(address("192.0.2.1")));
+  CHECK_FALSE(Prefix{address("192.0.2.1"), 200}.contains(address("192.0.2.3")));
 }
 
 TEST_CASE("prefixes are ordered by address, a block in front of those in it") {

@@ -33,11 +33,12 @@ struct Prefix {
   [[nodiscard]] Family family() const { return address.family(); }
   /// The length is one that the family has.
   [[nodiscard]] bool is_valid() const { return length <= address_bits(family()); }
+  /// A length that the family doesn't have means all bits.
+  [[nodiscard]] bool contains(const IpAddress& other) const;
   /// No host bit is set. Precondition for this and what follows: is_valid().
   [[nodiscard]] bool is_network() const { return masked(address, length) == address; }
   [[nodiscard]] Prefix network() const { return {masked(address, length), length}; }
   [[nodiscard]] unsigned host_bits() const { return address_bits(family()) - length; }
-  [[nodiscard]] bool contains(const IpAddress& other) const;
   [[nodiscard]] bool contains(const Prefix& other) const { return other.length >= length && contains(other.address); }
   /// They have an address in common: one of them lies in the other.
   [[nodiscard]] bool overlaps(const Prefix& other) const { return contains(other) || other.contains(*this); }

@@ -9,6 +9,7 @@
 
 #include "asrp/base/address.hpp"
 #include "asrp/base/limits.hpp"
+#include "asrp/base/prefix.hpp"
 #include "asrp/base/time.hpp"
 #include "asrp/base/tuple.hpp"
 #include "asrp/packet/carriage.hpp"
@@ -17,13 +18,6 @@ namespace asrp::engine {
 
 enum class Push : std::uint8_t { automatic, always, never };  // PS, decision 22
 enum class OnFull : std::uint8_t { pass, drop };              // decision 15
-
-/// An address prefix, for lists of nodes that may send standalone messages.
-struct Prefix {
-  IpAddress address;
-  std::uint8_t length = 32;
-  [[nodiscard]] bool contains(const IpAddress& a) const;
-};
 
 /// A local port of an application behind the cluster.
 struct LocalService {
