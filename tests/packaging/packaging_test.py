@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """The units' exposure, the changelog that packages get, and that both know every part of the project."""
+import os
 import pathlib
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -14,6 +16,18 @@ MOST_EXPOSED = 2.5
 
 def output(*argv, **options):
     return subprocess.run(argv, capture_output=True, text=True, check=True, **options).stdout
+
+
+def changelog_of(text, what, **environment):
+    """What the script makes of a project with this CHANGELOG.md."""
+    with tempfile.TemporaryDirectory() as directory:
+        root = pathlib.Path(directory)
+        (root / "packaging").mkdir()
+        shutil.copy(ROOT / "packaging" / "changelog", root / "packaging")
+        shutil.copy(ROOT / "CMakeLists.txt", root)
+        (root / "CHANGELOG.md").write_text(text, encoding="utf-8")
+        return subprocess.run([root / "packaging" / "changelog", what], capture_output=True, text=True, check=False,
+                              env={**os.environ, **environment})
 
 
 class Units(unittest.TestCase):
@@ -59,6 +73,24 @@ class Changelog(unittest.TestCase):
         text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
         newest = text.split("\n## ")[1]
         self.assertEqual(len(re.findall(r"^- ", newest, re.M)), len(re.findall(r"^  \* ", self.changelog("debian").split("\n -- ")[0], re.M)))
+
+    def test_a_release_is_as_old_as_its_heading_says_wherever_the_packages_are_built(self):
+        releases = "# Changelog\n\n## 0.2.0 (2026-12-31)\n\n- Second: no -0000.\n\n## 0.1.0 (2026-01-01)\n\n- First,\n  in `two` lines.\n"
+        for zone in ("UTC", "AAA-14", "AAA+11"):
+            found = {what: changelog_of(releases, what, TZ=zone) for what in ("version", "time", "debian", "rpm")}
+            self.assertEqual(found["version"].stdout, "0.2.0\n", zone)
+            self.assertEqual(found["time"].stdout, "1798675200\n", zone)
+            self.assertRegex(found["debian"].stdout, r"^asrp \(0\.2\.0-1\) unstable; urgency=medium\n\n  \* Second: no -0000\.\n\n"
+                             r" -- .+>  Thu, 31 Dec 2026 00:00:00 \+0000\n\n"
+                             r"asrp \(0\.1\.0-1\) unstable; urgency=medium\n\n  \* First, in two lines\.\n\n"
+                             r" -- .+>  Thu, 01 Jan 2026 00:00:00 \+0000\n$", zone)
+            self.assertRegex(found["rpm"].stdout, r"^\* Thu Dec 31 2026 .+> - 0\.2\.0-1\n- Second: no -0000\.\n\n"
+                             r"\* Thu Jan 01 2026 .+> - 0\.1\.0-1\n- First, in two lines\.\n$", zone)
+
+    def test_a_heading_that_is_neither_a_release_nor_unreleased_is_told(self):
+        done = changelog_of("## 0.3.0\n\n- Third.\n", "debian")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("found the heading '0.3.0'", done.stderr)
 
     def test_the_version_is_the_project_s(self):
         project = re.search(r"project\(asrp VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")).group(1)
