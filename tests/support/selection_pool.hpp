@@ -12,8 +12,11 @@
 
 namespace asrp::test {
 
+/// A member that is fully utilized.
+inline constexpr std::uint32_t kFull = 0xffffffff;
+
 /// Of a member's utilization.
-inline std::uint32_t percent(std::uint32_t p) { return static_cast<std::uint32_t>(std::uint64_t{0xffffffff} * p / 100); }
+inline std::uint32_t percent(std::uint32_t p) { return static_cast<std::uint32_t>(std::uint64_t{kFull} * p / 100); }
 
 struct SelectionPool {
   static constexpr Duration kLoadAge = std::chrono::seconds(5);

@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "asrp/base/assert.hpp"
+#include "asrp/policy/keyed_hash.hpp"
 
 namespace asrp::policy {
 namespace {
@@ -43,7 +44,7 @@ std::uint16_t probe(const Row& row, std::uint64_t hash, std::uint64_t attempt) {
 }
 
 std::uint64_t hash_of(const HashKey& key, PortUse use, const Tuple& client_side) {
-  HashInput input(kPortChoiceUse);
+  HashInput input(HashUse::port_choice);
   input.u8(static_cast<std::uint8_t>(client_side.protocol));
   Tuple hashed = client_side;
   if (use == PortUse::endpoint) hashed.dst = {IpAddress::any(client_side.family()), 0};

@@ -8,19 +8,10 @@
 #include <vector>
 
 #include "support/builders.hpp"
+#include "support/policy_builders.hpp"
 
 using namespace asrp;
 using namespace asrp::test;
-
-namespace {
-
-Prefix prefix(std::string_view text) {
-  const auto parsed = Prefix::parse(text);
-  if (!parsed) throw std::invalid_argument("no prefix: " + std::string(text));
-  return *parsed;
-}
-
-}  // namespace
 
 TEST_CASE("prefixes are read and written") {
   static constexpr struct {

@@ -5,13 +5,11 @@
 
 #include <cstdint>
 
-namespace {
+#include "support/policy_builders.hpp"
 
-asrp::HashKey counting_key() {
-  asrp::HashKey key;
-  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(i);
-  return key;
-}
+using asrp::test::counting_key;
+
+namespace {
 
 asrp::Buffer counting_input(std::size_t size) {
   asrp::Buffer input(size);

@@ -4,18 +4,13 @@
 #include <doctest/doctest.h>
 
 #include "support/builders.hpp"
+#include "support/policy_builders.hpp"
 
 using namespace asrp;
 using namespace asrp::policy;
 using namespace asrp::test;
 
 namespace {
-
-HashKey counting_key() {
-  HashKey key;
-  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(i);
-  return key;
-}
 
 TuplePair session() { return {tcp_tuple("203.0.113.7:50000", "198.51.100.1:80"), tcp_tuple("10.1.0.1:2000", "10.0.0.2:8080")}; }
 

@@ -15,6 +15,7 @@
 
 using namespace asrp;
 using namespace asrp::policy;
+using asrp::test::kFull;
 using asrp::test::percent;
 using asrp::test::SelectionPool;
 
@@ -22,7 +23,6 @@ namespace {
 
 using enum SelectionPolicy;
 
-constexpr std::uint32_t kFull = 0xffffffff;
 constexpr std::size_t kDraws = 60000;
 
 /// Quantile 0.999 of the chi-square distribution with 1 to 9 degrees of freedom.

@@ -11,13 +11,13 @@
 
 using namespace asrp;
 using namespace asrp::policy;
+using asrp::test::kFull;
 using asrp::test::percent;
 using asrp::test::SelectionPool;
 
 namespace {
 
 using enum SelectionPolicy;
-constexpr std::uint32_t kFull = 0xffffffff;
 
 }  // namespace
 

@@ -7,20 +7,11 @@
 #include <set>
 
 #include "support/builders.hpp"
+#include "support/policy_builders.hpp"
 
 using namespace asrp;
 using namespace asrp::policy;
 using namespace asrp::test;
-
-namespace {
-
-HashKey counting_key() {
-  HashKey key;
-  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(i);
-  return key;
-}
-
-}  // namespace
 
 TEST_CASE("mappings are those of an independent implementation, whatever the order of the addresses") {
   const NatRange a(counting_key(), {address("10.1.0.1"), address("10.1.0.2")}, 1024, 65535);

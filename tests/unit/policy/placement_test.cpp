@@ -9,18 +9,13 @@
 #include <map>
 
 #include "support/builders.hpp"
+#include "support/policy_builders.hpp"
 
 using namespace asrp;
 using namespace asrp::policy;
 using namespace asrp::test;
 
 namespace {
-
-HashKey counting_key() {
-  HashKey key;
-  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(i);
-  return key;
-}
 
 Epoch pool() { return {{{"alpha", 1}, {"beta", 1}, {"gamma", 2}, {"delta", 5}, {"idle", 0}}, counting_key()}; }
 

@@ -9,18 +9,13 @@
 #include <string>
 
 #include "support/builders.hpp"
+#include "support/policy_builders.hpp"
 
 using namespace asrp;
 using namespace asrp::policy;
 using namespace asrp::test;
 
 namespace {
-
-HashKey counting_key() {
-  HashKey key;
-  for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(i);
-  return key;
-}
 
 PortChoice gateway(unsigned slice, unsigned slices = 16) { return {.key = counting_key(), .slices = slices, .slice = slice}; }
 

@@ -5,30 +5,16 @@
 #include <map>
 #include <random>
 #include <set>
-#include <stdexcept>
 
 #include "asrp/policy/port_ranges.hpp"
 #include "support/builders.hpp"
+#include "support/policy_builders.hpp"
 
 using namespace asrp;
 using namespace asrp::policy;
 using namespace asrp::test;
 
 namespace {
-
-std::vector<Prefix> prefixes(std::initializer_list<const char*> texts) {
-  std::vector<Prefix> list;
-  for (const char* text : texts) {
-    const auto prefix = Prefix::parse(text);
-    if (!prefix) throw std::invalid_argument(text);
-    list.push_back(*prefix);
-  }
-  return list;
-}
-
-ClientNetwork network(std::initializer_list<const char*> clients, std::initializer_list<const char*> outside) {
-  return {.clients = prefixes(clients), .outside = prefixes(outside)};
-}
 
 ClientNetwork by_prefix(std::initializer_list<const char*> clients, std::initializer_list<const char*> outside) {
   ClientNetwork n = network(clients, outside);

@@ -8,30 +8,16 @@
 #include <map>
 #include <random>
 #include <set>
-#include <stdexcept>
 #include <utility>
 
 #include "support/builders.hpp"
+#include "support/policy_builders.hpp"
 
 using namespace asrp;
 using namespace asrp::policy;
 using namespace asrp::test;
 
 namespace {
-
-std::vector<Prefix> prefixes(std::initializer_list<const char*> texts) {
-  std::vector<Prefix> list;
-  for (const char* text : texts) {
-    const auto prefix = Prefix::parse(text);
-    if (!prefix) throw std::invalid_argument(text);
-    list.push_back(*prefix);
-  }
-  return list;
-}
-
-ClientNetwork network(std::initializer_list<const char*> clients, std::initializer_list<const char*> outside) {
-  return {.clients = prefixes(clients), .outside = prefixes(outside)};
-}
 
 ClientNetwork office() {
   return network({"10.0.1.0/24", "10.0.0.0/25", "10.9.0.0/28"}, {"203.0.113.64/30", "203.0.113.8", "203.0.113.12/31"});

@@ -13,7 +13,7 @@
 
 namespace asrp::policy {
 
-enum class HashUse : std::uint8_t { row = 'R', member_id = 'I', member = 'M', nat_port = 'N', cookie = 'C' };
+enum class HashUse : std::uint8_t { row = 'R', member_id = 'I', member = 'M', nat_port = 'N', cookie = 'C', port_choice = 'S' };
 
 /// Collects what is hashed. Room for the largest input, two IPv6 tuples; never allocates.
 class HashInput {

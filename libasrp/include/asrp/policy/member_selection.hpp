@@ -5,12 +5,10 @@
 //
 // Where the RFC leaves something open:
 //   - A member that is not usable, or of weight 0 ("can't provide any service", RFC 5356 3.2), is chosen by no policy.
-//   - The rotation is one of ids, not of positions: a member that stays keeps its place in it, whatever comes and goes. One
-//   that
-//     comes begins at its due; it neither catches up nor waits longer than the others. See rotation.hpp.
-//   - `priority`: of equals the first in the caller's order, so that all nodes agree (decision 29). Where the RFC has round
-//   robin
-//     between equals (least used and its kin), the one whose last session came earliest, then the smaller id.
+//   - The rotation is one of ids, not of positions: a member that stays keeps its place in it, whatever comes and goes.
+//     One that comes begins at its due; it neither catches up nor waits longer than the others. See rotation.hpp.
+//   - `priority`: of equals the first in the caller's order, so that all nodes agree (decision 29). Where the RFC has
+//     round robin between equals (least used and its kin), the one whose last session came earliest, then the smaller id.
 //   - An unknown load (none reported yet, or too old) doesn't compete: a member that has one gets the share that round robin
 //     would give it, and the policy divides the rest among the others. If no load is known, that is round robin.
 //   - `randomized-least-used`: a fully loaded member is never chosen (the RFC's probability is 0) unless all are; then any.

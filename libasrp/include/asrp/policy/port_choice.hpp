@@ -19,13 +19,9 @@
 
 #include "asrp/base/siphash.hpp"
 #include "asrp/base/tuple.hpp"
-#include "asrp/policy/keyed_hash.hpp"
 #include "asrp/policy/port_ranges.hpp"
 
 namespace asrp::policy {
-
-/// A use of its own, besides those that keyed_hash.hpp lists.
-inline constexpr HashUse kPortChoiceUse = HashUse{'S'};
 
 /// What shares an outside port.
 enum class PortUse : std::uint8_t {

@@ -4,9 +4,8 @@
 // No state per client. Which port of its range a session gets is port_choice.hpp.
 //
 // Version 1, which a release never changes:
-//   - a network's client blocks are put in the order of their addresses, and so are its outside blocks; every address of a
-//   block
-//     counts, its first and last too
+//   - a network's client blocks are put in the order of their addresses, and so are its outside blocks; every address of
+//     a block counts, its first and last too
 //   - per address = (last_port - first_port + 1) / ports_per_client, rounded down; what is left over at the top is unused
 //   - the client with index i, from 0 over all its network's blocks, has of the outside address with index i / per address the
 //     ports first_port + (i mod per address) * ports_per_client and up
@@ -15,7 +14,7 @@
 //
 // Mapping `prefix` is for those who want one outside address per client: the leading bits are exchanged, all others and the
 // ports are kept, so there is nothing to choose. This is the address mapping of RFC 6296 without its second half: it is not
-// checksum- neutral. Neutrality would cost a change of 16 more bits, the subnet 0xFFFF, and host parts that are the same on
+// checksum-neutral. Neutrality would cost a change of 16 more bits, the subnet 0xFFFF, and host parts that are the same on
 // both sides; it helps translators that leave transport checksums alone. Ours is the kernel's connection tracking, which mends
 // the checksums of TCP, UDP and ICMPv6, of quoted packets too. What it doesn't track isn't translated at all.
 #pragma once
