@@ -6,6 +6,7 @@
 
 #include "asrp/base/assert.hpp"
 #include "asrp/policy/keyed_hash.hpp"
+#include "policy/row_hash.hpp"
 
 namespace asrp::policy {
 namespace {
@@ -13,12 +14,20 @@ namespace {
 constexpr std::uint16_t kNotComputed = 0xffff;
 constexpr std::uint16_t kNone = 0xfffe;  // fewer members than cached ranks
 constexpr unsigned kFractionBits = 24;
+constexpr std::size_t kFewRanks = 16;  // put in order one by one
 
 std::uint64_t hash_id(const HashKey& key, const std::string& id) {
   Buffer input;
   input.push_back(static_cast<std::uint8_t>(HashUse::member_id));
   input.insert(input.end(), id.begin(), id.end());
   return siphash(key, input);
+}
+
+/// At most negative_log2(h), and cheap: -log2(x) is no less than (1 - x) / ln 2. That logarithm is rounded up, this is rounded
+/// down.
+std::uint32_t least_negative_log2(std::uint64_t h) {
+  constexpr std::uint64_t kPerUnit = 24204406;  // 2^24 / ln 2
+  return static_cast<std::uint32_t>((~h >> 32) * kPerUnit >> 32);
 }
 
 }  // namespace
@@ -47,29 +56,64 @@ std::uint32_t negative_log2(std::uint64_t h) {
   return static_cast<std::uint32_t>((std::uint64_t{64} << kFractionBits) - log2);
 }
 
-Ranking::Ranking(const Epoch& epoch) : key_(epoch.key), chunks_(kRows / kRowsPerChunk) {
+Ranking::Ranking(const Epoch& epoch)
+    : key_(epoch.key), row_hash_(std::make_unique<RowHash>(epoch.key)), chunks_(kRows / kRowsPerChunk) {
+  std::vector<const EpochMember*> order;
   for (const EpochMember& m : epoch.members) {
-    if (m.weight != 0) members_.push_back({m.id, hash_id(key_, m.id), m.weight});
+    if (m.weight != 0) order.push_back(&m);
   }
-  std::sort(members_.begin(), members_.end(), [](const Member& a, const Member& b) { return a.id < b.id; });
-  ASRP_ASSERT(members_.size() < kNone);
-  scores_.reserve(members_.size());
+  ASRP_ASSERT(order.size() < kNone);
+  std::sort(order.begin(), order.end(), [](const EpochMember* a, const EpochMember* b) { return a->id < b->id; });
+  for (const EpochMember* m : order) {
+    ids_.push_back(m->id);
+    weights_.push_back(m->weight);
+    row_hash_->add(hash_id(key_, m->id));
+  }
+  hashes_.resize(order.size());
+  scores_.reserve(order.size());
 }
+
+Ranking::~Ranking() = default;
+Ranking::Ranking(Ranking&&) noexcept = default;
+Ranking& Ranking::operator=(Ranking&&) noexcept = default;
 
 bool Ranking::better(const Score& a, const Score& b) const {
   // log < 2^31 and weight < 2^32: the products fit.
-  const std::uint64_t left = std::uint64_t{a.log} * members_[b.member].weight;
-  const std::uint64_t right = std::uint64_t{b.log} * members_[a.member].weight;
+  const std::uint64_t left = std::uint64_t{a.log} * weights_[b.member];
+  const std::uint64_t right = std::uint64_t{b.log} * weights_[a.member];
   return left != right ? left < right : a.member < b.member;  // members are in the order of their ids
 }
 
 void Ranking::order(std::uint16_t row, std::size_t count) const {
+  row_hash_->hash(row, hashes_);
   scores_.clear();
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    HashInput input(HashUse::member);
-    input.u64(members_[i].id_hash);
-    input.u16(row);
-    scores_.push_back({negative_log2(input.hash(key_)), static_cast<std::uint16_t>(i)});
+  if (count <= kFewRanks) {
+    order_few(count);
+  } else {
+    order_many(count);
+  }
+}
+
+/// Logarithms only of those that may be among the first.
+void Ranking::order_few(std::size_t count) const {
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    if (scores_.size() == count) {
+      if (count == 0) return;
+      const Score& last = scores_.back();
+      const std::uint64_t left = std::uint64_t{least_negative_log2(hashes_[i])} * weights_[last.member];
+      if (left > std::uint64_t{last.log} * weights_[i]) continue;
+    }
+    const Score score{negative_log2(hashes_[i]), static_cast<std::uint16_t>(i)};
+    const auto place = std::upper_bound(scores_.begin(), scores_.end(), score,
+                                        [this](const Score& a, const Score& b) { return better(a, b); });
+    scores_.insert(place, score);
+    if (scores_.size() > count) scores_.pop_back();
+  }
+}
+
+void Ranking::order_many(std::size_t count) const {
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    scores_.push_back({negative_log2(hashes_[i]), static_cast<std::uint16_t>(i)});
   }
   const auto middle = scores_.begin() + static_cast<std::ptrdiff_t>(std::min(count, scores_.size()));
   std::partial_sort(scores_.begin(), middle, scores_.end(), [this](const Score& a, const Score& b) { return better(a, b); });
@@ -90,7 +134,7 @@ std::uint16_t* Ranking::cached(std::uint16_t row) const {
 }
 
 std::size_t Ranking::top(std::uint16_t row, std::span<std::uint16_t> out) const {
-  const std::size_t count = std::min(out.size(), members_.size());
+  const std::size_t count = std::min(out.size(), ids_.size());
   if (count <= kCachedRanks) {
     std::copy_n(cached(row), count, out.begin());
   } else {

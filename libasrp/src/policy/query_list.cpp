@@ -22,21 +22,28 @@ Epoch make_epoch(std::span<const PoolServer> servers, const HashKey& key, bool w
 
 Pool::Pool(std::span<const PoolServer> servers, const HashKey& key, std::span<const Epoch> past, std::size_t ranks)
     : current_(make_epoch(servers, key, false)), depth_(std::clamp<std::size_t>(ranks, 1, kMaxDepth)) {
-  add_epoch(current_, servers);
+  std::vector<std::uint16_t> by_id;  // those that may be asked
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    if (servers[i].queried) by_id.push_back(static_cast<std::uint16_t>(i));
+  }
+  std::sort(by_id.begin(), by_id.end(), [&](std::uint16_t a, std::uint16_t b) { return servers[a].id < servers[b].id; });
+  add_epoch(current_, by_id, servers);
   const Epoch coming = make_epoch(servers, key, true);
   if (coming != current_) {
-    add_epoch(coming, servers);
+    add_epoch(coming, by_id, servers);
     first_past_ = 2;
   }
-  for (const Epoch& epoch : past) add_epoch(epoch, servers);
+  for (const Epoch& epoch : past) add_epoch(epoch, by_id, servers);
 }
 
-void Pool::add_epoch(const Epoch& epoch, std::span<const PoolServer> servers) {
+void Pool::add_epoch(const Epoch& epoch, std::span<const std::uint16_t> by_id, std::span<const PoolServer> servers) {
   Ranked ranked{Ranking(epoch), {}};
+  auto next = by_id.begin();  // members are in the order of their ids, too
   for (std::size_t m = 0; m < ranked.ranking.size(); ++m) {
-    const auto it = std::find_if(servers.begin(), servers.end(),
-                                 [&](const PoolServer& s) { return s.queried && s.id == ranked.ranking.id(m); });
-    ranked.server.push_back(it == servers.end() ? -1 : static_cast<std::int32_t>(it - servers.begin()));
+    const std::string& id = ranked.ranking.id(m);
+    while (next != by_id.end() && servers[*next].id < id) ++next;
+    const bool found = next != by_id.end() && servers[*next].id == id;
+    ranked.server.push_back(found ? *next : -1);
   }
   epochs_.push_back(std::move(ranked));
 }

@@ -10,6 +10,7 @@
 
 #include "support/builders.hpp"
 #include "support/policy_builders.hpp"
+#include "support/seeded_random.hpp"
 
 using namespace asrp;
 using namespace asrp::policy;
@@ -115,6 +116,30 @@ TEST_CASE("the first ranks do not depend on how many are asked for, or on what w
       const std::string some = order(cold, row, count);
       CHECK(all.substr(0, some.size()) == some);
       CHECK(order(warm, row, count) == some);
+    }
+  }
+}
+
+TEST_CASE("few ranks are those of the whole order, for pools and weights of all kinds") {
+  SeededRandom random(1);
+  for (int pool_number = 0; pool_number < 60; ++pool_number) {
+    Epoch epoch{{}, counting_key()};
+    const std::size_t size = 1 + random.below(pool_number % 20 == 0 ? 3000 : 40);
+    const std::uint64_t heaviest = std::uint64_t{1} << random.below(33);
+    for (std::size_t i = 0; i < size; ++i) {
+      epoch.members.push_back({"m" + std::to_string(i), static_cast<std::uint32_t>(random.below(heaviest))});
+    }
+    const Ranking ranking(epoch);
+    for (int row = 0; row < 20; ++row) {
+      const auto number = static_cast<std::uint16_t>(random.next());
+      std::vector<std::uint16_t> whole(size);  // more than is put in order one by one
+      whole.resize(ranking.top(number, whole));
+      for (const std::size_t few : {1, 3, 4, 16}) {
+        std::uint16_t ranks[16];
+        const std::size_t count = ranking.top(number, std::span(ranks).first(few));
+        REQUIRE(count == std::min(few, whole.size()));
+        CHECK(std::equal(ranks, ranks + count, whole.begin()));
+      }
     }
   }
 }

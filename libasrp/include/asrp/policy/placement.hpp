@@ -31,26 +31,26 @@ std::uint16_t placement_row(const HashKey& key, const Tuple& client_side);
 /// -log2(h / 2^64) in units of 2^-24, at least 1; h = 0 counts as 1.
 std::uint32_t negative_log2(std::uint64_t h);
 
+class RowHash;
+
 /// The order of an epoch's members in each row. Not thread-safe: rows are computed when first asked for, and kept.
 class Ranking {
  public:
   /// Members of weight 0 take no part. Precondition: fewer than 65 535 members.
   explicit Ranking(const Epoch& epoch);
+  ~Ranking();
+  Ranking(Ranking&&) noexcept;
+  Ranking& operator=(Ranking&&) noexcept;
 
   [[nodiscard]] const HashKey& key() const { return key_; }
   /// Members that take part, in the order of their ids; ranks are indexes into it.
-  [[nodiscard]] std::size_t size() const { return members_.size(); }
-  [[nodiscard]] const std::string& id(std::size_t member) const { return members_[member].id; }
+  [[nodiscard]] std::size_t size() const { return ids_.size(); }
+  [[nodiscard]] const std::string& id(std::size_t member) const { return ids_[member]; }
 
   /// Fills `out` with members of `row`, best first; returns how many there are (all, if `out` is large enough).
   std::size_t top(std::uint16_t row, std::span<std::uint16_t> out) const;
 
  private:
-  struct Member {
-    std::string id;
-    std::uint64_t id_hash;
-    std::uint32_t weight;
-  };
   struct Score {
     std::uint32_t log;
     std::uint16_t member;
@@ -60,11 +60,16 @@ class Ranking {
 
   [[nodiscard]] bool better(const Score& a, const Score& b) const;
   void order(std::uint16_t row, std::size_t count) const;
+  void order_few(std::size_t count) const;
+  void order_many(std::size_t count) const;
   std::uint16_t* cached(std::uint16_t row) const;
 
   HashKey key_;
-  std::vector<Member> members_;
-  mutable std::vector<Score> scores_;
+  std::vector<std::string> ids_;        // in order
+  std::vector<std::uint32_t> weights_;  // apart: a cold row reads all of them
+  std::unique_ptr<RowHash> row_hash_;
+  mutable std::vector<std::uint64_t> hashes_;  // of the row that is being ordered
+  mutable std::vector<Score> scores_;          // the first of them are in order
   mutable std::vector<std::unique_ptr<std::uint16_t[]>> chunks_;
 };
 

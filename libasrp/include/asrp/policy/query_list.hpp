@@ -55,7 +55,7 @@ class Pool {
     Ranking ranking;
     std::vector<std::int32_t> server;  // of each member; -1: not configured any more, or not to be asked
   };
-  void add_epoch(const Epoch& epoch, std::span<const PoolServer> servers);
+  void add_epoch(const Epoch& epoch, std::span<const std::uint16_t> by_id, std::span<const PoolServer> servers);
   static void append(QueryList& list, const Ranked& epoch, std::span<const std::uint16_t> members);
 
   Epoch current_;
