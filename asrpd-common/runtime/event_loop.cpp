@@ -81,6 +81,9 @@ struct EventLoop::Impl {
   std::optional<TimePoint> timer_at;
   Callback on_timer;
   std::vector<std::unique_ptr<Periodic>> periodic;
+  std::map<std::pair<TimePoint, TimerId>, Callback> promised;
+  std::map<TimerId, TimePoint> promised_at;
+  TimerId last_timer = 0;
 
   std::mutex mutex;
   std::vector<Callback> posted;
@@ -91,6 +94,7 @@ struct EventLoop::Impl {
   void dispatch(const epoll_event& event);
   void take_posts();
   void fire_timers();
+  void keep_promises(TimePoint now);
   std::optional<TimePoint> next_due() const;
   int wait(std::array<epoll_event, kEvents>& events) const;
 };
@@ -150,6 +154,7 @@ std::optional<TimePoint> EventLoop::Impl::next_due() const {
   std::optional<TimePoint> next = timer_at;
   const auto earlier = [&next](TimePoint at) { next = next ? std::min(*next, at) : at; };
   for (const auto& each : periodic) earlier(each->next);
+  if (!promised.empty()) earlier(promised.begin()->first.first);
   if (paused != 0)
     for (const auto& [number, w] : watched)
       if (w->resume) earlier(*w->resume);
@@ -169,6 +174,23 @@ void EventLoop::Impl::fire_timers() {
     if (each.next > now) continue;
     each.next = now + each.interval;
     each.on_time();
+  }
+  keep_promises(now);
+}
+
+/// A call may promise another one, for now too: that one has its turn after the descriptors'.
+void EventLoop::Impl::keep_promises(TimePoint now) {
+  const TimerId last = last_timer;
+  for (auto next = promised.begin(); next != promised.end() && next->first.first <= now;) {
+    if (next->first.second > last) {
+      ++next;
+      continue;
+    }
+    const Callback on_time = std::move(next->second);
+    promised_at.erase(next->first.second);
+    promised.erase(next);
+    on_time();
+    next = promised.begin();  // it may have taken others back
   }
 }
 
@@ -224,6 +246,20 @@ void EventLoop::unwatch(int descriptor) {
 void EventLoop::set_timer(TimePoint at, Callback on_time) {
   impl_->timer_at = at;
   impl_->on_timer = std::move(on_time);
+}
+
+EventLoop::TimerId EventLoop::call_at(TimePoint at, Callback on_time) {
+  const TimerId timer = ++impl_->last_timer;
+  impl_->promised.emplace(std::pair(at, timer), std::move(on_time));
+  impl_->promised_at.emplace(timer, at);
+  return timer;
+}
+
+void EventLoop::cancel(TimerId timer) {
+  const auto found = impl_->promised_at.find(timer);
+  if (found == impl_->promised_at.end()) return;
+  impl_->promised.erase({found->second, timer});
+  impl_->promised_at.erase(found);
 }
 
 void EventLoop::every(Duration interval, Callback on_time) {

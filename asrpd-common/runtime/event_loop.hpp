@@ -2,6 +2,7 @@
 // One thread, one loop: descriptors, signals, timers. One system call for each turn, which waits for all of them.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
@@ -29,6 +30,12 @@ class EventLoop {
 
   /// The one timer of the engine: calls back at `at`; a new time replaces the old one.
   void set_timer(TimePoint at, Callback on_time);
+  /// Names a call that call_at() has promised; 0 names none. No number comes twice.
+  using TimerId = std::uint64_t;
+  /// Calls back once, at `at` or as soon after it as the loop has its turn; calls due at once come in the order of their times.
+  TimerId call_at(TimePoint at, Callback on_time);
+  /// Takes the promise back. Harmless for a call that was made, and for 0.
+  void cancel(TimerId timer);
   /// Calls back each `interval` until the loop ends.
   void every(Duration interval, Callback on_time);
 

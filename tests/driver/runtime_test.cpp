@@ -236,6 +236,32 @@ TEST_CASE("loop: once_writable calls once, and reading goes on") {
   close(ends[1]);
 }
 
+TEST_CASE("loop: promised calls come once, in the order of their times, and can be taken back, also by each other") {
+  EventLoop loop;
+  std::string calls;
+  const TimePoint now = monotonic_now();
+  const EventLoop::TimerId never = loop.call_at(now + milliseconds(1), [&] { calls += 'x'; });
+  EventLoop::TimerId other = 0;
+  loop.call_at(now + milliseconds(3), [&] {
+    calls += 'b';
+    loop.cancel(other);
+    loop.call_at(now, [&] {  // due already: still after the descriptors have had their turn
+      calls += 'd';
+      loop.call_at(monotonic_now() + milliseconds(1), [&] { loop.stop(); });
+    });
+  });
+  other = loop.call_at(now + milliseconds(3), [&] { calls += 'y'; });
+  loop.call_at(now + milliseconds(3), [&] { calls += 'c'; });
+  const EventLoop::TimerId first = loop.call_at(now + milliseconds(2), [&] { calls += 'a'; });
+  loop.cancel(never);
+  loop.cancel(never);
+  loop.cancel(0);
+  loop.run();
+  CHECK(calls == "abcd");
+  CHECK(first != other);
+  loop.cancel(first);  // called long since
+}
+
 TEST_CASE("loop: signals come as calls, periods repeat, and the thread does not interrupt others") {
   int policy = -1;
   std::vector<int> signals;
