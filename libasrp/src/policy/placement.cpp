@@ -56,8 +56,9 @@ std::uint32_t negative_log2(std::uint64_t h) {
   return static_cast<std::uint32_t>((std::uint64_t{64} << kFractionBits) - log2);
 }
 
-Ranking::Ranking(const Epoch& epoch)
-    : key_(epoch.key), row_hash_(std::make_unique<RowHash>(epoch.key)), chunks_(kRows / kRowsPerChunk) {
+Ranking::Ranking(const Epoch& epoch, std::size_t kept)
+    : key_(epoch.key), kept_(kept), row_hash_(std::make_unique<RowHash>(epoch.key)), chunks_(kRows / kRowsPerChunk) {
+  ASRP_ASSERT(kept_ > 0);
   std::vector<const EpochMember*> order;
   for (const EpochMember& m : epoch.members) {
     if (m.weight != 0) order.push_back(&m);
@@ -69,8 +70,12 @@ Ranking::Ranking(const Epoch& epoch)
     weights_.push_back(m->weight);
     row_hash_->add(hash_id(key_, m->id));
   }
+  const auto same = [&](const EpochMember* m) { return m->priority == order.front()->priority; };
+  if (!std::all_of(order.begin(), order.end(), same)) {
+    for (const EpochMember* m : order) priorities_.push_back(m->priority);
+  }
   hashes_.resize(order.size());
-  scores_.reserve(order.size());
+  scores_.reserve(order.size() + 1);
 }
 
 Ranking::~Ranking() = default;
@@ -78,6 +83,8 @@ Ranking::Ranking(Ranking&&) noexcept = default;
 Ranking& Ranking::operator=(Ranking&&) noexcept = default;
 
 bool Ranking::better(const Score& a, const Score& b) const {
+  if (!priorities_.empty() && priorities_[a.member] != priorities_[b.member])
+    return priorities_[a.member] > priorities_[b.member];
   // log < 2^31 and weight < 2^32: the products fit.
   const std::uint64_t left = std::uint64_t{a.log} * weights_[b.member];
   const std::uint64_t right = std::uint64_t{b.log} * weights_[a.member];
@@ -94,21 +101,28 @@ void Ranking::order(std::uint16_t row, std::size_t count) const {
   }
 }
 
+/// Whether it is worth its logarithm: false only for one that `last` is better than.
+bool Ranking::may_be_before(std::size_t member, const Score& last) const {
+  if (!priorities_.empty() && priorities_[member] != priorities_[last.member])
+    return priorities_[member] > priorities_[last.member];
+  const std::uint64_t left = std::uint64_t{least_negative_log2(hashes_[member])} * weights_[last.member];
+  return left <= std::uint64_t{last.log} * weights_[member];
+}
+
+/// Puts a member where it belongs among the first `count`.
+void Ranking::insert(std::size_t member, std::size_t count) const {
+  if (scores_.size() == count && !may_be_before(member, scores_.back())) return;
+  const Score score{negative_log2(hashes_[member]), static_cast<std::uint16_t>(member)};
+  const auto place =
+      std::upper_bound(scores_.begin(), scores_.end(), score, [this](const Score& a, const Score& b) { return better(a, b); });
+  scores_.insert(place, score);
+  if (scores_.size() > count) scores_.pop_back();
+}
+
 /// Logarithms only of those that may be among the first.
 void Ranking::order_few(std::size_t count) const {
-  for (std::size_t i = 0; i < ids_.size(); ++i) {
-    if (scores_.size() == count) {
-      if (count == 0) return;
-      const Score& last = scores_.back();
-      const std::uint64_t left = std::uint64_t{least_negative_log2(hashes_[i])} * weights_[last.member];
-      if (left > std::uint64_t{last.log} * weights_[i]) continue;
-    }
-    const Score score{negative_log2(hashes_[i]), static_cast<std::uint16_t>(i)};
-    const auto place = std::upper_bound(scores_.begin(), scores_.end(), score,
-                                        [this](const Score& a, const Score& b) { return better(a, b); });
-    scores_.insert(place, score);
-    if (scores_.size() > count) scores_.pop_back();
-  }
+  if (count == 0) return;
+  for (std::size_t i = 0; i < ids_.size(); ++i) insert(i, count);
 }
 
 void Ranking::order_many(std::size_t count) const {
@@ -122,26 +136,35 @@ void Ranking::order_many(std::size_t count) const {
 std::uint16_t* Ranking::cached(std::uint16_t row) const {
   auto& chunk = chunks_[row / kRowsPerChunk];
   if (!chunk) {
-    chunk = std::make_unique<std::uint16_t[]>(kRowsPerChunk * kCachedRanks);
-    std::fill_n(chunk.get(), kRowsPerChunk * kCachedRanks, kNotComputed);
+    chunk = std::make_unique<std::uint16_t[]>(kRowsPerChunk * kept_);
+    std::fill_n(chunk.get(), kRowsPerChunk * kept_, kNotComputed);
   }
-  std::uint16_t* ranks = chunk.get() + row % kRowsPerChunk * kCachedRanks;
+  std::uint16_t* ranks = chunk.get() + row % kRowsPerChunk * kept_;
   if (ranks[0] == kNotComputed) {
-    order(row, kCachedRanks);
-    for (std::size_t i = 0; i < kCachedRanks; ++i) ranks[i] = i < scores_.size() ? scores_[i].member : kNone;
+    order(row, kept_);
+    for (std::size_t i = 0; i < kept_; ++i) ranks[i] = i < scores_.size() ? scores_[i].member : kNone;
   }
   return ranks;
 }
 
 std::size_t Ranking::top(std::uint16_t row, std::span<std::uint16_t> out) const {
   const std::size_t count = std::min(out.size(), ids_.size());
-  if (count <= kCachedRanks) {
+  if (count <= kept_) {
     std::copy_n(cached(row), count, out.begin());
   } else {
     order(row, count);
     for (std::size_t i = 0; i < count; ++i) out[i] = scores_[i].member;
   }
   return count;
+}
+
+std::optional<std::uint16_t> Ranking::first(std::uint16_t row, std::span<const std::uint8_t> takes_part) const {
+  row_hash_->hash(row, hashes_);
+  scores_.clear();
+  for (std::size_t i = 0; i < ids_.size(); ++i) {
+    if (takes_part[i] != 0) insert(i, 1);
+  }
+  return scores_.empty() ? std::nullopt : std::optional(scores_.front().member);
 }
 
 }  // namespace asrp::policy

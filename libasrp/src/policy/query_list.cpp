@@ -12,7 +12,7 @@ Epoch make_epoch(std::span<const PoolServer> servers, const HashKey& key, bool w
   Epoch epoch;
   epoch.key = key;
   for (const PoolServer& s : servers) {
-    if (s.ranked || (with_joining && s.queried)) epoch.members.push_back({s.id, s.weight});
+    if (s.ranked || (with_joining && s.queried)) epoch.members.push_back({s.id, s.weight, s.priority});
   }
   std::sort(epoch.members.begin(), epoch.members.end(), [](const EpochMember& a, const EpochMember& b) { return a.id < b.id; });
   return epoch;
@@ -27,17 +27,19 @@ Pool::Pool(std::span<const PoolServer> servers, const HashKey& key, std::span<co
     if (servers[i].queried) by_id.push_back(static_cast<std::uint16_t>(i));
   }
   std::sort(by_id.begin(), by_id.end(), [&](std::uint16_t a, std::uint16_t b) { return servers[a].id < servers[b].id; });
-  add_epoch(current_, by_id, servers);
+  add_epoch(current_, kMaxDepth, by_id, servers);  // the second round asks so many of its ranks
   const Epoch coming = make_epoch(servers, key, true);
   if (coming != current_) {
-    add_epoch(coming, by_id, servers);
+    add_epoch(coming, depth_, by_id, servers);
     first_past_ = 2;
   }
-  for (const Epoch& epoch : past) add_epoch(epoch, by_id, servers);
+  for (const Epoch& epoch : past) add_epoch(epoch, depth_, by_id, servers);
+  flags_.resize(epochs_[0].ranking.size());
 }
 
-void Pool::add_epoch(const Epoch& epoch, std::span<const std::uint16_t> by_id, std::span<const PoolServer> servers) {
-  Ranked ranked{Ranking(epoch), {}};
+void Pool::add_epoch(const Epoch& epoch, std::size_t kept, std::span<const std::uint16_t> by_id,
+                     std::span<const PoolServer> servers) {
+  Ranked ranked{Ranking(epoch, kept), {}};
   auto next = by_id.begin();  // members are in the order of their ids, too
   for (std::size_t m = 0; m < ranked.ranking.size(); ++m) {
     const std::string& id = ranked.ranking.id(m);
@@ -87,6 +89,14 @@ std::size_t Pool::ranks(const Tuple& client_side, std::span<std::uint16_t> out) 
   const std::size_t count = current.ranking.top(placement_row(current.ranking.key(), client_side), out);
   for (std::size_t i = 0; i < count; ++i) out[i] = static_cast<std::uint16_t>(current.server[out[i]]);
   return count;
+}
+
+std::optional<std::uint16_t> Pool::best_of(const Tuple& client_side, std::span<const std::uint8_t> takes_part) const {
+  const Ranked& current = epochs_[0];
+  for (std::size_t m = 0; m < flags_.size(); ++m) flags_[m] = takes_part[static_cast<std::size_t>(current.server[m])];
+  const auto member = current.ranking.first(placement_row(current.ranking.key(), client_side), flags_);
+  if (!member) return std::nullopt;
+  return static_cast<std::uint16_t>(current.server[*member]);
 }
 
 bool Pool::owner_changed(const Tuple& client_side) const {

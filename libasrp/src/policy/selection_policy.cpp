@@ -50,6 +50,11 @@ std::optional<SelectionPolicy> policy_of_number(std::uint32_t number) {
   return std::nullopt;
 }
 
+bool goes_by_weight(SelectionPolicy policy) {
+  return policy == SelectionPolicy::hash || policy == SelectionPolicy::weighted_round_robin ||
+         policy == SelectionPolicy::weighted_random;
+}
+
 bool is_adaptive(SelectionPolicy policy) { return (policy_number(policy).value_or(0) & kAdaptive) != 0; }
 
 }  // namespace asrp::policy

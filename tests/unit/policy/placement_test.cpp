@@ -120,7 +120,7 @@ TEST_CASE("the first ranks do not depend on how many are asked for, or on what w
   }
 }
 
-TEST_CASE("few ranks are those of the whole order, for pools and weights of all kinds") {
+TEST_CASE("few ranks are those of the whole order, for pools, weights and priorities of all kinds") {
   SeededRandom random(1);
   for (int pool_number = 0; pool_number < 60; ++pool_number) {
     Epoch epoch{{}, counting_key()};
@@ -128,8 +128,9 @@ TEST_CASE("few ranks are those of the whole order, for pools and weights of all 
     const std::uint64_t heaviest = std::uint64_t{1} << random.below(33);
     for (std::size_t i = 0; i < size; ++i) {
       epoch.members.push_back({"m" + std::to_string(i), static_cast<std::uint32_t>(random.below(heaviest))});
+      if (pool_number % 3 == 1) epoch.members.back().priority = static_cast<std::uint32_t>(random.below(4));
     }
-    const Ranking ranking(epoch);
+    const Ranking ranking(epoch, 1 + random.below(16));
     for (int row = 0; row < 20; ++row) {
       const auto number = static_cast<std::uint16_t>(random.next());
       std::vector<std::uint16_t> whole(size);  // more than is put in order one by one
@@ -140,6 +141,69 @@ TEST_CASE("few ranks are those of the whole order, for pools and weights of all 
         REQUIRE(count == std::min(few, whole.size()));
         CHECK(std::equal(ranks, ranks + count, whole.begin()));
       }
+    }
+  }
+}
+
+TEST_CASE("the highest priority is ranked first, and within one the order is as it would be without") {
+  SeededRandom random(2);
+  for (int pool_number = 0; pool_number < 40; ++pool_number) {
+    Epoch epoch{{}, counting_key()};
+    std::map<std::string, std::uint32_t> priorities;
+    const std::size_t size = 1 + random.below(30);
+    for (std::size_t i = 0; i < size; ++i) {
+      epoch.members.push_back({"m" + std::to_string(i), static_cast<std::uint32_t>(1 + random.below(5))});
+      const std::uint64_t kind = random.below(4);
+      priorities[epoch.members.back().id] = kind == 3 ? 0xffffffff : static_cast<std::uint32_t>(kind);
+    }
+    Epoch with = epoch;
+    for (EpochMember& member : with.members) member.priority = priorities[member.id];
+    const Ranking plain(epoch);
+    const Ranking ranked(with);
+    for (int n = 0; n < 20; ++n) {
+      const auto row = static_cast<std::uint16_t>(random.next());
+      std::vector<std::uint16_t> expected(size);
+      REQUIRE(plain.top(row, expected) == size);
+      std::stable_sort(expected.begin(), expected.end(),
+                       [&](std::uint16_t a, std::uint16_t b) { return priorities[plain.id(a)] > priorities[plain.id(b)]; });
+      for (const std::size_t few : {std::size_t{1}, std::size_t{3}, std::size_t{4}, std::size_t{16}, size}) {
+        std::vector<std::uint16_t> ranks(std::min(few, size));
+        REQUIRE(ranked.top(row, ranks) == ranks.size());
+        CHECK(std::equal(ranks.begin(), ranks.end(), expected.begin()));
+      }
+    }
+  }
+}
+
+TEST_CASE("a priority that all have alike changes nothing") {
+  Epoch epoch = pool();
+  const Ranking without(epoch);
+  for (EpochMember& member : epoch.members) member.priority = 7;
+  const Ranking with(epoch);
+  for (std::uint16_t row = 0; row < 2000; ++row) CHECK(order(with, row) == order(without, row));
+}
+
+TEST_CASE("the first of some members is the first of them in the whole order") {
+  SeededRandom random(3);
+  for (int pool_number = 0; pool_number < 40; ++pool_number) {
+    Epoch epoch{{}, counting_key()};
+    const std::size_t size = 1 + random.below(60);
+    for (std::size_t i = 0; i < size; ++i) {
+      epoch.members.push_back({"m" + std::to_string(i), static_cast<std::uint32_t>(1 + random.below(5))});
+      if (pool_number % 2 == 0) epoch.members.back().priority = static_cast<std::uint32_t>(random.below(3));
+    }
+    const Ranking ranking(epoch);
+    for (int n = 0; n < 20; ++n) {
+      const auto row = static_cast<std::uint16_t>(random.next());
+      std::vector<std::uint8_t> flags(size);
+      for (auto& flag : flags) flag = random.below(1 + n % 6) == 0;
+      if (n == 0) std::fill(flags.begin(), flags.end(), std::uint8_t{0});
+      std::vector<std::uint16_t> whole(size);
+      REQUIRE(ranking.top(row, whole) == size);
+      const auto expected = std::find_if(whole.begin(), whole.end(), [&](std::uint16_t m) { return flags[m] != 0; });
+      const auto first = ranking.first(row, flags);
+      REQUIRE(first.has_value() == (expected != whole.end()));
+      if (first) CHECK(*first == *expected);
     }
   }
 }

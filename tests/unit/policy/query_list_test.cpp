@@ -175,10 +175,37 @@ TEST_CASE("health and order of configuration do not matter, members, weights and
   CHECK_FALSE(base.same_epoch(Pool(servers(1, 3), key_of(2), {}, 2)));
 }
 
+TEST_CASE("the best of some servers is the first of them among a flow's ranks") {
+  auto now = servers(1, 12);
+  now[3].ranked = false;  // joining
+  now[5].weight = 0;
+  for (std::size_t i = 0; i < now.size(); ++i) now[i].priority = i % 4 == 0;
+  const Pool pool(now, key_of(1), {}, 2);
+  for (int n = 0; n < 500; ++n) {
+    std::uint16_t ranks[12];
+    REQUIRE(pool.ranks(flow(n), ranks) == 10);
+    CHECK(now[ranks[0]].priority == 1);  // the highest priority is ranked first
+    std::vector<std::uint8_t> flags(now.size(), 1);
+    const auto skipped = static_cast<std::size_t>(n % 10);
+    for (std::size_t i = 0; i < skipped; ++i) flags[ranks[i]] = 0;
+    CHECK(pool.best_of(flow(n), flags) == ranks[skipped]);
+    std::fill(flags.begin(), flags.end(), std::uint8_t{0});
+    flags[3] = flags[5] = 1;  // neither is ranked
+    CHECK_FALSE(pool.best_of(flow(n), flags));
+  }
+}
+
+TEST_CASE("a priority is part of an epoch") {
+  auto other = servers(1, 3);
+  other[1].priority = 1;
+  CHECK_FALSE(Pool(servers(1, 3), key_of(1), {}, 2).same_epoch(Pool(other, key_of(1), {}, 2)));
+}
+
 TEST_CASE("an empty pool has nobody to ask") {
   const Pool pool({}, key_of(1), {}, 2);
   CHECK(pool.query(flow(1)).count == 0);
   std::uint16_t rank = 0;
   CHECK(pool.ranks(flow(1), {&rank, 1}) == 0);
   CHECK_FALSE(pool.owner_changed(flow(1)));
+  CHECK_FALSE(pool.best_of(flow(1), {}));
 }

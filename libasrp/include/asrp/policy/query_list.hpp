@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct PoolServer {
   std::uint32_t weight = 1;
   bool ranked = true;   // takes new sessions: `active`
   bool queried = true;  // may be asked: everything configured that is not `disabled`
+  std::uint32_t priority = 0;
 };
 
 /// Whom to ask, in order: [0, first_round) at once; the rest if all of these answered RX.
@@ -42,6 +44,9 @@ class Pool {
   [[nodiscard]] QueryList query(const Tuple& client_side) const;
   /// Servers of the current epoch for a new session of this flow, best first; returns how many.
   std::size_t ranks(const Tuple& client_side, std::span<std::uint16_t> out) const;
+  /// The best rank of the current epoch among the servers whose flag isn't 0; nothing if there is none. `takes_part`: a flag
+  /// for each server.
+  [[nodiscard]] std::optional<std::uint16_t> best_of(const Tuple& client_side, std::span<const std::uint8_t> takes_part) const;
   /// Servers of each epoch in the list.
   [[nodiscard]] std::size_t depth() const { return depth_; }
   /// Whether the flow's first server differs between the current epoch and the newest past one.
@@ -55,13 +60,15 @@ class Pool {
     Ranking ranking;
     std::vector<std::int32_t> server;  // of each member; -1: not configured any more, or not to be asked
   };
-  void add_epoch(const Epoch& epoch, std::span<const std::uint16_t> by_id, std::span<const PoolServer> servers);
+  void add_epoch(const Epoch& epoch, std::size_t kept, std::span<const std::uint16_t> by_id,
+                 std::span<const PoolServer> servers);
   static void append(QueryList& list, const Ranked& epoch, std::span<const std::uint16_t> members);
 
   Epoch current_;
   std::vector<Ranked> epochs_;
   std::size_t first_past_ = 1;
   std::size_t depth_;
+  mutable std::vector<std::uint8_t> flags_;  // of the current epoch's members, while best_of() works
 };
 
 }  // namespace asrp::policy

@@ -32,6 +32,8 @@ std::optional<std::uint32_t> policy_number(SelectionPolicy policy);
 /// The policy of that number; nothing for reserved, unassigned and private ones.
 std::optional<SelectionPolicy> policy_of_number(std::uint32_t number);
 
+/// Whether the choice depends on the members' weights, beyond that 0 takes no part.
+bool goes_by_weight(SelectionPolicy policy);
 /// Whether the choice depends on the load that the members report.
 bool is_adaptive(SelectionPolicy policy);
 

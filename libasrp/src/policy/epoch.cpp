@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "asrp/policy/epoch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace asrp::policy {
+
+EpochMember epoch_member(SelectionPolicy policy, std::string id, std::uint32_t weight, std::uint32_t priority) {
+  return {std::move(id), goes_by_weight(policy) ? weight : std::min<std::uint32_t>(weight, 1),
+          policy == SelectionPolicy::priority ? priority : 0};
+}
+
+}  // namespace asrp::policy
