@@ -20,7 +20,7 @@ void NodeEngine::Impl::not_found(TimePoint now, std::uint32_t slot) {
   if (recovery.kind == RecoveryKind::client && service != nullptr) {
     if (recovery.may_create) {
       silent_in_a_row_.erase(hash(recovery.trigger));
-      create_for_held(recovery, *service);
+      create_for_held(now, recovery, *service);
     } else if (service->options->no_session == NoSession::reset && recovery.trigger.protocol == Protocol::tcp &&
                recovery.asked == recovery.candidates_count) {  // whom the rate left out may have the session
       answer_reset(recovery);
@@ -42,14 +42,19 @@ void NodeEngine::Impl::end_in_silence(TimePoint now, std::uint32_t slot) {
   event(now, EventKind::recovery_abandoned, recovery.trigger, {}, {}, "silence", now - recovery.started);
   const ServiceState* service = config_->service_at(recovery.trigger.dst, recovery.trigger.protocol);
   if (recovery.may_create && service != nullptr) {
+    // Who is held for down was waited for, because checks may be wrong; its silence counts as RX (decision 12).
+    const auto asked_end = recovery.candidates.begin() + static_cast<std::ptrdiff_t>(recovery.asked);
+    const bool nobody_left = std::all_of(recovery.candidates.begin(), asked_end, [&](const session::Candidate& c) {
+      return c.answer == session::Answer::no_session || counts_as_gone(c) || service->is_down(c.address);
+    });
     constexpr std::uint8_t kThird = 3;
     const std::uint64_t tag = hash(recovery.trigger);
     const std::uint8_t* before = silent_in_a_row_.find(tag, now, std::chrono::minutes(1));
     const auto in_a_row = static_cast<std::uint8_t>(before == nullptr ? 1 : *before + 1);
-    if (in_a_row >= kThird) {
+    if (nobody_left || in_a_row >= kThird) {
       silent_in_a_row_.erase(tag);
-      count(Counter::recoveries_gave_up_silence);
-      create_for_held(recovery, *service);
+      if (!nobody_left) count(Counter::recoveries_gave_up_silence);
+      create_for_held(now, recovery, *service);
     } else {
       silent_in_a_row_.put(tag, now, in_a_row);
     }

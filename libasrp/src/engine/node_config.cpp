@@ -10,10 +10,24 @@ std::vector<policy::PoolServer> pool_servers(const Service& service) {
   std::vector<policy::PoolServer> servers;
   for (const Backend& b : service.backends) {
     const bool same_family = b.address.address.family() == service.address.address.family();
-    servers.push_back(
-        {b.id, b.weight, b.state == BackendState::active && same_family, b.state != BackendState::disabled && same_family});
+    policy::EpochMember member = epoch_member(service.policy, b.id, b.weight, b.priority);
+    servers.push_back({std::move(member.id), member.weight, b.state == BackendState::active && same_family,
+                       b.state != BackendState::disabled && same_family, member.priority});
   }
   return servers;
+}
+
+bool is_ranked(const Service& service, const Backend& b) {
+  return b.state == BackendState::active && b.weight != 0 && b.address.address.family() == service.address.address.family();
+}
+
+template <typename Less>
+std::vector<std::uint16_t> sorted_backends(const Service& service, Less less) {
+  std::vector<std::uint16_t> order(service.backends.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = static_cast<std::uint16_t>(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint16_t a, std::uint16_t b) { return less(service.backends[a], service.backends[b]); });
+  return order;
 }
 
 policy::ServiceRule service_rule(const Service& service, const HashKey& key) {
@@ -31,6 +45,7 @@ policy::ServiceRule service_rule(const Service& service, const HashKey& key) {
   for (const Backend& b : service.backends) {
     if (b.state != BackendState::disabled) rule.backends.push_back(b.address);
   }
+  std::sort(rule.backends.begin(), rule.backends.end());
   return rule;
 }
 
@@ -39,7 +54,51 @@ policy::ServiceRule service_rule(const Service& service, const HashKey& key) {
 ServiceState::ServiceState(const Service& service, const HashKey& placement_key)
     : options(&service),
       pool(pool_servers(service), placement_key, service.past_epochs, service.ranks),
-      rule(service_rule(service, placement_key)) {}
+      rule(service_rule(service, placement_key)),
+      states(service.backends.size(), ServerState::usable),
+      by_id_(sorted_backends(service, [](const Backend& a, const Backend& b) { return a.id < b.id; })),
+      by_address_(sorted_backends(service, [](const Backend& a, const Backend& b) { return a.address < b.address; })) {
+  for (const Backend& b : service.backends) {
+    const bool ranked = is_ranked(service, b);
+    usable.push_back(ranked);
+    usable_count += ranked;
+  }
+  undrained = usable;
+}
+
+void ServiceState::set_state(std::uint16_t backend, ServerState state) {
+  states[backend] = state;
+  if (!is_ranked(*options, options->backends[backend])) return;
+  usable_count -= usable[backend];
+  usable[backend] = state == ServerState::usable;
+  usable_count += usable[backend];
+  undrained[backend] = state != ServerState::drained;
+  if (selector) selector->set_usable(backend, state == ServerState::usable);
+}
+
+std::optional<std::uint16_t> ServiceState::backend_of(std::string_view id) const {
+  const std::vector<Backend>& all = options->backends;
+  const auto it = std::lower_bound(by_id_.begin(), by_id_.end(), id,
+                                   [&](std::uint16_t b, std::string_view name) { return all[b].id < name; });
+  return it == by_id_.end() || all[*it].id != id ? std::nullopt : std::optional(*it);
+}
+
+bool ServiceState::is_down(const IpAddress& host) const {
+  const std::vector<Backend>& all = options->backends;
+  const auto begin = std::lower_bound(by_address_.begin(), by_address_.end(), Endpoint{host, 0},
+                                      [&](std::uint16_t b, const Endpoint& a) { return all[b].address < a; });
+  const auto end = std::find_if(begin, by_address_.end(), [&](std::uint16_t b) { return all[b].address.address != host; });
+  return begin != end && std::all_of(begin, end, [&](std::uint16_t b) {
+           return all[b].state == BackendState::disabled || states[b] == ServerState::down;
+         });
+}
+
+std::optional<std::uint16_t> ServiceState::backend_at(const Endpoint& address) const {
+  const std::vector<Backend>& all = options->backends;
+  const auto it = std::lower_bound(by_address_.begin(), by_address_.end(), address,
+                                   [&](std::uint16_t b, const Endpoint& a) { return all[b].address < a; });
+  return it == by_address_.end() || all[*it].address != address ? std::nullopt : std::optional(*it);
+}
 
 // Keys are the operator's, not an attacker's: a plain mix is enough.
 std::size_t NodeConfig::KeyHash::operator()(const Key& key) const {

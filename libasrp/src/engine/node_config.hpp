@@ -3,26 +3,54 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "asrp/engine/node_engine.hpp"
 #include "asrp/engine/node_options.hpp"
 #include "asrp/policy/cookie_policy.hpp"
 #include "asrp/policy/legitimacy.hpp"
+#include "asrp/policy/member_selection.hpp"
 #include "asrp/policy/nat_port.hpp"
 #include "asrp/policy/query_list.hpp"
 
 namespace asrp::engine {
 
 struct ServiceState {
-  explicit ServiceState(const Service& service, const HashKey& placement_key);
+  ServiceState(const Service& service, const HashKey& placement_key);
+
+  /// Sets what a server may have from now on.
+  void set_state(std::uint16_t backend, ServerState state);
+  /// The server of that name, or nothing.
+  [[nodiscard]] std::optional<std::uint16_t> backend_of(std::string_view id) const;
+  /// Whether checks hold for down whatever is served at that host.
+  [[nodiscard]] bool is_down(const IpAddress& host) const;
+  /// The server at that address, or nothing.
+  [[nodiscard]] std::optional<std::uint16_t> backend_at(const Endpoint& address) const;
 
   const Service* options;
   policy::Pool pool;
   policy::ServiceRule rule;
   std::optional<TimePoint> changed_at;  // when this node saw the newest epoch begin (decision 14)
+
+  // What health checks and the operator say, and with `selector` all that changes while the configuration stays.
+  std::vector<ServerState> states;
+  /// Servers that the current epoch ranks and that may have new sessions, a flag for each; and how many there are.
+  std::vector<std::uint8_t> usable;
+  std::size_t usable_count = 0;
+  /// Those that the operator has not taken out, for when none is usable.
+  std::vector<std::uint8_t> undrained;
+  /// Chooses among a flow's first ranks. Nothing until the engine has given it one: its turns and loads outlive the
+  /// configuration.
+  std::unique_ptr<policy::MemberSelector> selector;
+
+ private:
+  std::vector<std::uint16_t> by_id_;
+  std::vector<std::uint16_t> by_address_;
 };
 
 /// A server of a service.

@@ -13,17 +13,6 @@ using session::RecoveryKind;
 
 namespace {
 
-/// The rank behind that of the session's server in the query list; 0 if it has none there.
-std::size_t choice_after(const ServiceState& service, const TuplePair& session) {
-  std::array<std::uint16_t, kMaxCandidates> ranks;
-  const std::size_t depth = std::min(service.pool.depth(), ranks.size());
-  const std::size_t count = service.pool.ranks(session.client_side, std::span(ranks).first(depth));
-  for (std::size_t i = 0; i < count; ++i) {
-    if (service.options->backends[ranks[i]].address == session.server_side.dst) return i + 1;
-  }
-  return 0;
-}
-
 // Copies of first packets end in groups: each at its own instant would be a wake-up for each new session.
 constexpr Duration kAttemptTick = std::chrono::milliseconds(10);
 
@@ -43,6 +32,7 @@ std::uint32_t NodeEngine::Impl::find_attempt(const Tuple& client_side) const {
 bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool held) {
   const Tuple& client = install.flow.tuples.client_side;
   const std::uint32_t before = find_attempt(client);
+  const RankSet refused = before != kNoSlot ? attempts_[before].tried : RankSet{0};  // also for the SYN that comes again
   if (before != kNoSlot) drop_attempt(before);
   PacketRef& ref = items_[install.first_item].packet;
   // Half of the room is for packets that wait for an answer: a flood of first packets must not take it.
@@ -67,6 +57,7 @@ bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool 
   attempt.tuples = install.flow.tuples;
   attempt.packet = handle;
   attempt.tries = install.tries;
+  attempt.tried = static_cast<RankSet>(install.tried | refused);
   attempt.ack_wanted = install.ack_wanted;
   attempt.apart = install.plan == NsPlan::standalone;
   attempt.held = held;
@@ -112,29 +103,37 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   if (attempt == kNoSlot) return;
   const ServiceState* service = config_->service_at(message.st1.dst, message.st1.protocol);
   if (service == nullptr) return drop_attempt(attempt);
-  if (!client_side) return next_mapping(attempt, *service);
+  if (!client_side) return next_mapping(now, attempt, *service);
   // spec: 4.3.5-3 local policy
   if (service->options->on_conflict == ConflictHandling::query) return ask_conflicting(now, attempt, from.address);
   drop_attempt(attempt);
 }
 
-/// Full NAT: another port. Else the client's port decides alone, and it is another session's at this server: the next server
-/// of those that are asked in a recovery, as with a conflict in this node's own table.
-void NodeEngine::Impl::next_mapping(std::uint32_t slot, const ServiceState& service) {
+/// Full NAT: another port, at the same server. Else the client's port decides alone, and it is another session's at this
+/// server: another server of those that are asked in a recovery, as with a conflict in this node's own table.
+void NodeEngine::Impl::next_mapping(TimePoint now, std::uint32_t slot, const ServiceState& service) {
   const Attempt attempt = attempts_[slot];
   forget_attempt(slot);
   Install install;
   install.flow.tuples.client_side = attempt.tuples.client_side;
+  install.flow.tuples.server_side.dst = attempt.tuples.server_side.dst;
   const bool tcp = attempt.tuples.client_side.protocol == Protocol::tcp;
   install.flow.one_way_suffices = !tcp || service.options->routing == Routing::asymmetric;
   install.origin = Origin::next_mapping;
   install.service = &service;
   install.tries = static_cast<std::uint8_t>(attempt.tries + 1);
-  const std::size_t choice = service.rule.full_nat ? 0 : choice_after(service, attempt.tuples);
-  const bool beyond = install.tries > kMaxMappingTries || choice >= service.pool.depth();
+  install.tried = attempt.tried;
   install.ack_wanted = attempt.ack_wanted;
   install.no_inline = attempt.apart;
-  if (beyond || !choose_server(install, choice)) {
+  bool has_server = install.tries <= kMaxMappingTries;
+  if (has_server && service.rule.full_nat) {
+    const auto same = service.backend_at(attempt.tuples.server_side.dst);
+    has_server = same.has_value();
+    if (same) use_server(install, service.options->backends[*same]);
+  } else if (has_server) {
+    has_server = choose_another(now, install);
+  }
+  if (!has_server) {
     count(Counter::drops_mapping);
     packets_.release(attempt.packet);
     return;

@@ -10,8 +10,6 @@
 namespace asrp::engine {
 namespace {
 
-constexpr std::size_t kMostRanks = 256;  // servers looked at when those of the query list are not usable
-
 NodeCounter unfit(packet::SurgeryError error) {
   switch (error) {
     case packet::SurgeryError::exceeds_mtu:
@@ -47,31 +45,6 @@ bool NodeEngine::Impl::explicit_first(TimePoint now, const ServiceState& service
   // What looks like a first packet may belong to a session at the region's former owner (decision 14).
   const bool lately = service.changed_at && now - *service.changed_at < config_->options().timing.owner_change;
   return !lately || !service.pool.owner_changed(view.tuple());
-}
-
-bool NodeEngine::Impl::choose_server(Install& install, std::size_t from_choice) {
-  std::array<std::uint16_t, kMostRanks> ranks;
-  const ServiceState& service = *install.service;
-  const Tuple& client = install.flow.tuples.client_side;
-  const std::size_t depth = std::min(service.pool.depth(), ranks.size());
-  std::size_t count_ranks = service.pool.ranks(client, std::span(ranks).first(depth));
-  if (from_choice >= count_ranks) {
-    count_ranks = service.pool.ranks(client, ranks);
-    if (from_choice >= count_ranks) return false;
-    count(Counter::sessions_outside_list);
-  }
-  const Backend& backend = service.options->backends[ranks[from_choice]];
-  install.choice = from_choice;
-  install.flow.mark = FlowMark::none;
-  install.flow.tuples.server_side.protocol = client.protocol;
-  install.flow.tuples.server_side.dst = backend.address;
-  install.holder = backend.holder == HolderPresence::no ? nullptr : holders_.find(backend.address.address);
-  // `probe` trusts no holder that has not been seen.
-  if (backend.holder == HolderPresence::probe && install.holder != nullptr && !install.holder->answered) {
-    install.flow.mark = FlowMark::unprotected;
-    install.holder = nullptr;
-  }
-  return true;
 }
 
 void NodeEngine::Impl::choose_mapping(Install& install) {
@@ -130,7 +103,7 @@ void NodeEngine::Impl::create(TimePoint now, Incoming& in, const ServiceState& s
     if (in.tap == Tap::first) outbox_.drop(in.id);
     return;
   }
-  if (!choose_server(install, 0)) {
+  if (!choose_server(now, install)) {
     count(Counter::drops_no_backend);
     if (in.tap == Tap::first) outbox_.drop(in.id);
     return;
@@ -158,14 +131,14 @@ void NodeEngine::Impl::create(TimePoint now, Incoming& in, const ServiceState& s
   add_install(std::move(install));
 }
 
-void NodeEngine::Impl::create_for_held(session::Recovery& recovery, const ServiceState& service) {
+void NodeEngine::Impl::create_for_held(TimePoint now, session::Recovery& recovery, const ServiceState& service) {
   Install install;
   install.flow.tuples.client_side = recovery.trigger;
   install.service = &service;
   install.origin = Origin::after_query;
   install.ack_wanted = true;
   if (pressure_) return drop_held(recovery, Counter::drops_refused);
-  if (!choose_server(install, 0)) return drop_held(recovery, Counter::drops_no_backend);
+  if (!choose_server(now, install)) return drop_held(recovery, Counter::drops_no_backend);
   choose_mapping(install);
   move_held(recovery, install, false);
   if (install.first_item == session::kNoSlot) return;

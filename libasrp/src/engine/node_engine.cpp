@@ -33,6 +33,7 @@ NodeEngine::Impl::Impl(NodeOptions options, FlowTable& flows, Paths& paths, Rand
       silent_in_a_row_(kSilenceMemory),
       second_rounds_(config_->options().limits.second_rounds) {
   apply_limits();
+  equip_services(nullptr);
 }
 
 void NodeEngine::Impl::apply_limits() {
@@ -138,6 +139,7 @@ void NodeEngine::Impl::reconfigure(TimePoint now, NodeOptions options) {
   flush(now);  // what is pending refers to the services as they are
   auto before = std::move(config_);
   config_ = std::make_unique<NodeConfig>(std::move(options));
+  equip_services(before.get());
   apply_limits();
   second_rounds_ = policy::RateLimiter(config_->options().limits.second_rounds);
   for (ServiceState& service : config_->services()) {
@@ -202,6 +204,14 @@ void NodeEngine::on_marked_flow(TimePoint now, const FlowEntry& entry) {
 void NodeEngine::on_marked_flows_end(TimePoint now) { impl_->end_listing(now); }
 void NodeEngine::on_timeout(TimePoint now) { impl_->on_timeout(now); }
 void NodeEngine::reconfigure(TimePoint now, NodeOptions options) { impl_->reconfigure(now, std::move(options)); }
+bool NodeEngine::on_server_state(TimePoint now, std::string_view pool, std::string_view server, ServerState state) {
+  impl_->start(now);
+  return impl_->on_server_state(pool, server, state);
+}
+bool NodeEngine::on_load(TimePoint now, std::string_view pool, std::string_view server, std::uint32_t load) {
+  impl_->start(now);
+  return impl_->on_load(now, pool, server, load);
+}
 void NodeEngine::set_table_pressure(bool pressure) { impl_->pressure_ = pressure; }
 void NodeEngine::flush(TimePoint now) { impl_->flush(now); }
 

@@ -2,10 +2,14 @@
 // Inside of the NodeEngine. One file per procedure: node_create (new sessions), node_install (flush), node_recovery (QS, RS,
 // RX), node_abandon (nothing found), node_syn_ack, node_stray and node_known (the taps), node_strip (messages in packets),
 // node_messages (datagrams), node_waiting (NS until NA), node_marked (dumps), node_conflict (NC), node_liveness (holders),
-// node_send (what goes out).
+// node_servers (which server, and what is told of them), node_send (what goes out).
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "asrp/engine/node_engine.hpp"
@@ -22,6 +26,7 @@
 #include "asrp/wire/decode.hpp"
 #include "engine/node_config.hpp"
 #include "engine/node_liveness.hpp"
+#include "engine/server_choice.hpp"
 
 namespace asrp::engine {
 
@@ -55,7 +60,7 @@ struct NodeEngine::Impl {
     Origin origin = Origin::first_packet;
     const ServiceState* service = nullptr;
     Holder* holder = nullptr;
-    std::size_t choice = 0;  // rank of the server
+    RankSet tried = 0;       // servers of the query list that did not do
     std::uint8_t tries = 1;  // mappings tried
     bool replaced = false;   // an entry in the way was removed once
     bool done = false;
@@ -95,13 +100,22 @@ struct NodeEngine::Impl {
   /// A session for an explicit first packet from the client's side.
   void create(TimePoint now, Incoming& in, const ServiceState& service);
   /// A session for the packets held by a recovery that found none.
-  void create_for_held(session::Recovery& recovery, const ServiceState& service);
-  /// Server, mapping and NS of `install`, whose client-side tuple is set. False: no server.
-  bool choose_server(Install& install, std::size_t from_choice);
+  void create_for_held(TimePoint now, session::Recovery& recovery, const ServiceState& service);
   void choose_mapping(Install& install);
   void plan_ns(Install& install);
   bool prepare_inline(Install& install, Octets packet);
   bool explicit_first(TimePoint now, const ServiceState& service, const packet::PacketView& view) const;
+
+  // --- node_servers.cpp -----------------------------------------------------------------------------------------------
+
+  /// Server of `install`, whose client-side tuple is set. False: none can have it.
+  bool choose_server(TimePoint now, Install& install);
+  bool choose_another(TimePoint now, Install& install);
+  void use_server(Install& install, const Backend& backend);
+  [[nodiscard]] static bool may_begin_again(const ServiceState& service, const Endpoint& server);
+  void equip_services(NodeConfig* before);
+  bool on_server_state(std::string_view pool, std::string_view server, ServerState state);
+  bool on_load(TimePoint now, std::string_view pool, std::string_view server, std::uint32_t load);
 
   // --- node_install.cpp -----------------------------------------------------------------------------------------------
 
@@ -110,7 +124,7 @@ struct NodeEngine::Impl {
   void resolve(TimePoint now, Install& install, InstallResult result);
   void resolve_existing(Install& install, const FlowEntry& entry);
   bool replaces_outdated(TimePoint now, Install& install);
-  void resolve_port_taken(Install& install);
+  void resolve_port_taken(TimePoint now, Install& install);
   void adopt(Install& install, const FlowEntry& entry);
   void emit(TimePoint now, Install& install);
   void emit_failed(Install& install);
@@ -246,7 +260,7 @@ struct NodeEngine::Impl {
   /// Ends an attempt; its packet is the caller's from now on.
   void forget_attempt(std::uint32_t slot);
   void on_nc(TimePoint now, const Endpoint& from, const wire::Message& message);
-  void next_mapping(std::uint32_t attempt, const ServiceState& service);
+  void next_mapping(TimePoint now, std::uint32_t attempt, const ServiceState& service);
   void ask_conflicting(TimePoint now, std::uint32_t attempt, const IpAddress& holder);
 
   // --- node_liveness.cpp ----------------------------------------------------------------------------------------------
@@ -295,7 +309,8 @@ struct NodeEngine::Impl {
   bool started_ = false;
   bool pressure_ = false;
   Holders holders_;
-  std::vector<IpAddress> probes_;  // whom a probe timer's slot means
+  std::map<std::pair<std::string, std::string>, ServerState> not_usable_;  // by pool and server
+  std::vector<IpAddress> probes_;                                          // whom a probe timer's slot means
   std::vector<std::uint32_t> free_probes_;
 
   // in flight

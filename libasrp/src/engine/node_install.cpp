@@ -105,7 +105,7 @@ void NodeEngine::Impl::resolve(TimePoint now, Install& install, InstallResult re
   if (replaces_outdated(now, install)) return;
   const Tuple& client = install.flow.tuples.client_side;
   const std::optional<FlowEntry> entry = flows_.find(client);
-  if (!entry) return resolve_port_taken(install);
+  if (!entry) return resolve_port_taken(now, install);
   if (entry->tuples.client_side != client) {
     install.failure = Counter::drops_install;  // our client-side tuple is the inside of somebody else's session
     return;
@@ -126,7 +126,8 @@ void NodeEngine::Impl::resolve_existing(Install& install, const FlowEntry& entry
     install.failure = Counter::drops_conflict;
     return;
   }
-  if (!restored && !entry.closing && check_legitimacy(install.service->rule, entry.tuples) == policy::Legitimacy::legitimate) {
+  if (!restored && !entry.closing && check_legitimacy(install.service->rule, entry.tuples) == policy::Legitimacy::legitimate &&
+      may_begin_again(*install.service, entry.tuples.server_side.dst)) {
     return adopt(install, entry);
   }
   if (install.replaced) {  // it came back: somebody else keeps making it
@@ -154,7 +155,7 @@ void NodeEngine::Impl::adopt(Install& install, const FlowEntry& entry) {
   plan_ns(install);
 }
 
-void NodeEngine::Impl::resolve_port_taken(Install& install) {
+void NodeEngine::Impl::resolve_port_taken(TimePoint now, Install& install) {
   const bool restored = install.origin == Origin::restored_rs || install.origin == Origin::restored_ps;
   if (restored) {
     count(Counter::discarded_entry);
@@ -168,7 +169,7 @@ void NodeEngine::Impl::resolve_port_taken(Install& install) {
       return;
     }
     ++install.tries;
-  } else if (install.choice + 1 >= install.service->pool.depth() || !choose_server(install, install.choice + 1)) {
+  } else if (!choose_another(now, install)) {
     install.failure = Counter::drops_mapping;
     return;
   }

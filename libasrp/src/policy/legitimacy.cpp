@@ -34,7 +34,7 @@ Legitimacy check_legitimacy(const ServiceRule& rule, const TuplePair& session) {
       server.dst.address.family() != server.family() || client.dst.address.family() != client.family()) {
     return Legitimacy::family;
   }
-  if (std::find(rule.backends.begin(), rule.backends.end(), server.dst) == rule.backends.end()) return Legitimacy::backend;
+  if (!std::binary_search(rule.backends.begin(), rule.backends.end(), server.dst)) return Legitimacy::backend;
   if (!rule.full_nat && server.src != client.src) return Legitimacy::client;
   if (rule.full_nat && !rule.range.contains(server.src)) return Legitimacy::range;
   return Legitimacy::legitimate;

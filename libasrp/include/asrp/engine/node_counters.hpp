@@ -19,6 +19,7 @@
   X(resets_sent, "packets.resets", "RST sent for segments without a session")                                             \
   X(sessions_created, "sessions.created", "new sessions")                                                                 \
   X(sessions_outside_list, "sessions.outside_list", "new sessions at a server outside the query list")                    \
+  X(sessions_all_down, "sessions.all_down", "new sessions at a server held for down: all are")                            \
   X(sessions_again, "sessions.again", "first packets whose session exists")                                               \
   X(sessions_replaced, "sessions.replaced", "entries removed for a new session: closing, or their server is gone")        \
   X(sessions_outdated, "sessions.outdated", "entries of ended sessions removed because the holder knows a newer one")     \

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "asrp/base/bytes.hpp"
 #include "asrp/base/random.hpp"
@@ -31,6 +32,13 @@ enum class Tap : std::uint8_t {
   stray,  // mangle PREROUTING, conntrack NEW or INVALID: an untranslated conntrack is attached; only drop and send_flow are
           // right
   known,  // mangle PREROUTING, a known session's packet with an ASRP option, or whose entry is marked `waiting`
+};
+
+/// What health checks and the operator say of a server. Recoveries ask it whatever that is (decision 11).
+enum class ServerState : std::uint8_t {
+  usable,
+  drained,  // taken out by the operator: nothing new, what is there goes on
+  down,     // held for down by health checks: nothing new
 };
 
 class NodeEngine final {
@@ -61,6 +69,11 @@ class NodeEngine final {
   void on_timeout(TimePoint now);
   /// New options; what is in flight stays unless its service or server is gone.
   void reconfigure(TimePoint now, NodeOptions options);
+  /// A server may have new sessions, or not any more. Holds for all services of that pool, and stays over a reconfigure() as
+  /// long as the server is configured; a server that nobody spoke of is usable. False: there is no such server.
+  bool on_server_state(TimePoint now, std::string_view pool, std::string_view server, ServerState state);
+  /// A server has reported its load, of 0xffffffff: for the policies that go by it. False: there is no such server.
+  bool on_load(TimePoint now, std::string_view pool, std::string_view server, std::uint32_t load);
   /// The session table is nearly full: new sessions of unproven first packets are refused until it is told otherwise
   /// (decision 5). Sessions that an RS or a PS brings are not.
   void set_table_pressure(bool pressure);

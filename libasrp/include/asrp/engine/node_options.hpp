@@ -15,6 +15,7 @@
 #include "asrp/base/tuple.hpp"
 #include "asrp/packet/carriage.hpp"
 #include "asrp/policy/epoch.hpp"
+#include "asrp/policy/selection_policy.hpp"
 
 namespace asrp::engine {
 
@@ -24,12 +25,15 @@ enum class Routing : std::uint8_t { asymmetric, symmetric };
 enum class NoSession : std::uint8_t { drop, reset };         // TCP, after RX from every candidate
 enum class ConflictHandling : std::uint8_t { query, drop };  // NC with F-CC (4.3.5: local policy)
 enum class BackendState : std::uint8_t { joining, active, disabled };
+enum class AllDown : std::uint8_t { first, drop };            // where new sessions go when checks hold every server for down
 enum class HolderPresence : std::uint8_t { yes, probe, no };  // decision 8
 
 struct Backend {
   std::string id;  // stable name: placement depends on it, never on the order or the address
   Endpoint address;
   std::uint32_t weight = 1;
+  std::uint32_t priority = 0;     // for `priority`: larger is higher
+  std::uint32_t degradation = 0;  // load that one more session adds, of 0xffffffff
   BackendState state = BackendState::active;
   HolderPresence holder = HolderPresence::yes;
 };
@@ -51,7 +55,11 @@ struct Service {
   NoSession no_session = NoSession::drop;
   ConflictHandling on_conflict = ConflictHandling::query;
   bool server_initiated = false;  // nat: forward a backend's packet as it is after RX (decision 2)
-  std::size_t ranks = 2;          // servers of each epoch in the query list: d of decision 11
+  /// The pool that the servers are of: on_server_state() and on_load() name it. Services that share one have its servers alike.
+  std::string pool;
+  policy::SelectionPolicy policy = policy::SelectionPolicy::hash;  // among a flow's first `ranks`
+  AllDown all_down = AllDown::first;                               // a wrong check must not stop a service
+  std::size_t ranks = 2;  // servers of each epoch in the query list: d of decision 11, `choices` of the other policies
   std::vector<Backend> backends;
   std::vector<policy::Epoch> past_epochs;  // newest first; the current one follows from `backends`
 };
@@ -73,6 +81,7 @@ struct NodeTiming {
   Duration probe_interval = std::chrono::seconds(2);       // holder liveness (decision 8)
   int probe_silences = 3;
   Duration inline_retry = std::chrono::seconds(60);  // a path that swallows SYN with data is tried again after it
+  Duration load_age = std::chrono::seconds(5);       // an older load report counts as none (decision 29)
   Duration owner_change = std::chrono::minutes(2);   // explicit UDP packets query first (decision 14)
 };
 

@@ -17,7 +17,7 @@ struct ServiceRule {
   Protocol protocol = Protocol::tcp;
   bool full_nat = false;
   NatRange range;                  // full_nat only
-  std::vector<Endpoint> backends;  // configured and not disabled
+  std::vector<Endpoint> backends;  // configured and not disabled, in order
 };
 
 enum class Legitimacy : std::uint8_t {

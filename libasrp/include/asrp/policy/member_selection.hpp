@@ -43,6 +43,7 @@ class MemberSelector {
   /// A load older than `load_age` is unknown. `random` must live as long as this.
   MemberSelector(SelectionPolicy policy, RandomSource& random, Duration load_age);
 
+  void set_load_age(Duration load_age) { load_age_ = load_age; }
   /// Replaces the members; what is known of those whose id stays is kept. An id must be there once. At most 65 535.
   void set_members(std::span<const SelectionMember> members);
   /// Health and drain: whether a member may be chosen.

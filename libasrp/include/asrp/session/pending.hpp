@@ -78,6 +78,7 @@ struct Attempt {
   PacketPool::Handle packet = PacketPool::kNone;
   TimePoint due;
   std::uint8_t tries = 1;
+  std::uint16_t tried = 0;  // ranks of the query list whose servers have refused, a bit for each
   bool ack_wanted = false;  // its NS had F-NA
   bool apart = false;       // its NS did not travel inside the packet
   bool held = false;        // the packet itself, not a copy: it goes on when the holder has confirmed the mapping
