@@ -28,6 +28,13 @@ WriteOptions& write_options(Options& o) {
   return *o.write;
 }
 
+/// For what can be given once only.
+std::string once(std::string& option, Value v, const char* problem) {
+  const bool is_second = !option.empty();
+  option = v;
+  return is_second ? problem : "";
+}
+
 constexpr const char* kOnlySvg = "pictures are drawn as .svg only; rsvg-convert and browsers make others of them";
 
 constexpr std::uint64_t kInt = std::numeric_limits<int>::max();
@@ -35,17 +42,9 @@ constexpr std::uint64_t kLong = std::numeric_limits<std::int64_t>::max();
 
 constexpr OptionRow kSourceRows[] = {
     {'r', "--read", "FILE", "read a capture: pcap or pcapng, plain or gzip; - is standard input",
-     [](Options& o, Value v) {
-       const bool is_second = !o.read.empty();
-       o.read = v;
-       return std::string(is_second ? "one capture at a time; mergecap joins several" : "");
-     }},
+     [](Options& o, Value v) { return once(o.read, v, "one capture at a time; mergecap joins several"); }},
     {'i', "--interface", "IF", "capture live from IF, a name or a number of -D; any is all of them",
-     [](Options& o, Value v) {
-       const bool is_second = !o.live.interface.empty();
-       o.live.interface = v;
-       return std::string(is_second ? "one interface at a time; any is all of them" : "");
-     }},
+     [](Options& o, Value v) { return once(o.live.interface, v, "one interface at a time; any is all of them"); }},
     {'D', "--list-interfaces", "", "list the interfaces",
      [](Options& o, Value) {
        o.list_interfaces = true;
@@ -101,10 +100,8 @@ constexpr OptionRow kProtocolRows[] = {
 constexpr OptionRow kOutputRows[] = {
     {'w', "--write", "FILE", "write the packets that carry ASRP, print nothing; - is standard output",
      [](Options& o, Value v) {
-       const bool is_second = !write_options(o).name.empty();
-       write_options(o).name = v;
-       if (v.empty()) return std::string("must not be empty");
-       return std::string(is_second ? "one file at a time" : "");
+       const std::string problem = once(write_options(o).name, v, "one file at a time");
+       return v.empty() ? "must not be empty" : problem;
      }},
     {0, "--print", "", "print, although -w or a report is asked for",
      [](Options& o, Value) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "summary.hpp"
 
+#include "report/format.hpp"
+
 namespace asrp::dump {
 namespace {
-
-std::string counted(std::uint64_t number, const char* one, const char* many) {
-  return std::to_string(number) + " " + (number == 1 ? one : many);
-}
 
 void add(std::string& line, std::uint64_t number, const char* what) {
   if (number != 0) line += ", " + std::to_string(number) + " " + what;
@@ -21,8 +19,8 @@ std::string line_of(const std::string& title, const std::string& parts) {
 
 std::string summary(const SightingCounts& sightings, const DecoderCounts& decoder, const ReassemblyCounts& reassembly,
                     bool detailed) {
-  std::string text = counted(decoder.frames, "packet", "packets") + " read, ";
-  text += counted(sightings.of(Claim::message), "message", "messages");
+  std::string text = counted(decoder.frames, "packet") + " read, ";
+  text += counted(sightings.of(Claim::message), "message");
   add(text, sightings.of(Claim::invalid), "invalid");
   add(text, sightings.of(Claim::cut), "cut off by the capture");
   add(text, sightings.of(Claim::not_asrp), "to the port but not ASRP");
@@ -48,15 +46,14 @@ std::string summary(const SightingCounts& sightings, const DecoderCounts& decode
   add(fragments, reassembly.displaced, "given up for want of room");
   add(fragments, reassembly.bad, "fragments of no use");
   text += line_of("invalid: ", reasons) + line_of("not decoded: ", undecoded) + line_of("fragments: ", fragments);
-  if (decoder.not_ip != 0) text += counted(decoder.not_ip, "packet is", "packets are") + " no IP\n";
+  if (decoder.not_ip != 0) text += counted(decoder.not_ip, "packet") + (decoder.not_ip == 1 ? " is no IP\n" : " are no IP\n");
   return text;
 }
 
 std::string live_summary(const LiveCounts& counts) {
-  std::string text = counted(counts.received, "packet", "packets") + " received by filter\n";
-  text += counted(counts.dropped, "packet", "packets") + " dropped by kernel\n";
-  if (counts.dropped_by_interface != 0)
-    text += counted(counts.dropped_by_interface, "packet", "packets") + " dropped by interface\n";
+  std::string text = counted(counts.received, "packet") + " received by filter\n";
+  text += counted(counts.dropped, "packet") + " dropped by kernel\n";
+  if (counts.dropped_by_interface != 0) text += counted(counts.dropped_by_interface, "packet") + " dropped by interface\n";
   return text;
 }
 

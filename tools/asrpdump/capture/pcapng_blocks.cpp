@@ -24,12 +24,11 @@ std::uint32_t PcapngBlocks::load(Octets head, std::size_t at) const {
   return is_little_ ? swapped(value) : value;
 }
 
-void PcapngBlocks::store(std::span<std::uint8_t> head, std::size_t at, std::uint32_t value) const {
-  value = is_little_ ? swapped(value) : value;
-  for (std::size_t i = 0; i < 4; ++i) head[at + i] = static_cast<std::uint8_t>(value >> (24 - 8 * i));
+void PcapngBlocks::store(MutableOctets head, std::size_t at, std::uint32_t value) const {
+  store_u32(head, at, is_little_ ? swapped(value) : value);
 }
 
-void PcapngBlocks::mend_interface(std::span<std::uint8_t> head) {
+void PcapngBlocks::mend_interface(MutableOctets head) {
   const std::size_t low = is_little_ ? 8 : 9;  // octet of the link type
   const std::size_t high = is_little_ ? 9 : 8;
   int type = head[high] * 256 + head[low];
@@ -47,7 +46,7 @@ void PcapngBlocks::mend_interface(std::span<std::uint8_t> head) {
 }
 
 /// Returns false if this is no head of a block.
-bool PcapngBlocks::mend_head(std::span<std::uint8_t> head) {
+bool PcapngBlocks::mend_head(MutableOctets head) {
   if (load_u32(head, 0) == kSection) {
     const std::uint32_t order = load_u32(head, 8);
     if (order != kByteOrder && order != kByteOrderLittle) return false;
@@ -62,7 +61,7 @@ bool PcapngBlocks::mend_head(std::span<std::uint8_t> head) {
   return true;
 }
 
-std::size_t PcapngBlocks::mend(std::span<std::uint8_t> octets) {
+std::size_t PcapngBlocks::mend(MutableOctets octets) {
   std::size_t at = 0;
   while (!is_lost_ && at < octets.size()) {
     if (left_ == 0) {

@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "asrp/base/bytes.hpp"
 
@@ -18,7 +17,7 @@ class PcapngBlocks {
  public:
   /// `octets` follow those that were let through by earlier calls. Mends them in place; returns how many are through. What is
   /// behind is the begin of a block's head, to be given again with more behind it.
-  std::size_t mend(std::span<std::uint8_t> octets);
+  std::size_t mend(MutableOctets octets);
 
   /// Link types, as DLT_*, of the first interface and of the first that differs from it; -1: there is none.
   [[nodiscard]] int link_type() const { return link_type_; }
@@ -27,10 +26,10 @@ class PcapngBlocks {
  private:
   static constexpr std::size_t kHead = 16;  // octets of a block in which all lies that is looked at
 
-  bool mend_head(std::span<std::uint8_t> head);
-  void mend_interface(std::span<std::uint8_t> head);
+  bool mend_head(MutableOctets head);
+  void mend_interface(MutableOctets head);
   [[nodiscard]] std::uint32_t load(Octets head, std::size_t at) const;
-  void store(std::span<std::uint8_t> head, std::size_t at, std::uint32_t value) const;
+  void store(MutableOctets head, std::size_t at, std::uint32_t value) const;
 
   bool is_little_ = false;
   bool is_lost_ = false;    // it is no pcapng file, or damaged: libpcap says what is wrong with it

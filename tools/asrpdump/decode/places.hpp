@@ -8,6 +8,9 @@
 
 namespace asrp::dump {
 
+/// LINKTYPE_LINUX_SLL2: the link type that tells the interface.
+inline constexpr int kCooked2Link = 276;
+
 /// Equal numbers mean the same neighbour: its hardware address, or the interface behind which it is. 0: not known.
 struct Places {
   std::uint64_t from = 0;

@@ -11,7 +11,6 @@ namespace asrp::dump {
 namespace {
 
 constexpr std::size_t kDigested = 32;  // octets of user data: what short snapshots still have
-constexpr int kCooked2 = 276;          // the link type that tells the interface
 
 // Who writes a capture must not be able to choose two contents with one digest.
 const HashKey& key() {
@@ -40,7 +39,7 @@ std::uint64_t key_of(const Seen& seen) {
 }
 
 std::uint32_t link_of(const Packet& packet) {
-  if (packet.link_type != kCooked2) return 0;
+  if (packet.link_type != kCooked2Link) return 0;
   const Places places = places_of(packet.frame, packet.link_type);
   const auto interface = static_cast<std::uint32_t>(places.from | places.to);
   return places.from == places.to ? 0 : 2 * interface + (places.to != 0 ? 1 : 0) + 1;

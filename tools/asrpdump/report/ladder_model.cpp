@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/follow_text.hpp"
+#include "report/format.hpp"
 
 namespace asrp::dump {
 namespace {
@@ -24,8 +25,7 @@ std::string flow_label(const LadderEvent& event) {
     flag(packet::kTcpRst, "RST");
     if (event.data == 0 || !label.empty()) flag(packet::kTcpAck, "ACK");
   }
-  if (event.data != 0 || label.empty())
-    label += (label.empty() ? "" : " ") + std::to_string(event.data) + (event.data == 1 ? " octet" : " octets");
+  if (event.data != 0 || label.empty()) label += (label.empty() ? "" : " ") + counted(event.data, "octet");
   return label;
 }
 

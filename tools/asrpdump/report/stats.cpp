@@ -139,9 +139,7 @@ void StatsReport::text() {
     table(invalid_, 1, reason_name);
   }
   if (cut_ != 0) out += "\n" + std::to_string(cut_) + " messages are cut by the capture's snapshot length\n";
-  if (not_asrp_ != 0)
-    out += std::to_string(not_asrp_) + (not_asrp_ == 1 ? " datagram" : " datagrams") +
-           std::string(" to ASRP-PORT, but not ASRP\n");
+  if (not_asrp_ != 0) out += counted(not_asrp_, "datagram") + " to ASRP-PORT, but not ASRP\n";
   out_(out);
   text_queries();
 }

@@ -50,9 +50,7 @@ class Rows {
   bool end(std::string_view name, std::size_t size) {
     begin(name);
     append_hex_start(out_, octets_.subspan(at_), kShownOctets);
-    out_ += left() == 0
-                ? "(not there)\n"
-                : " (" + std::to_string(left()) + " of " + std::to_string(size) + (size == 1 ? " octet)\n" : " octets)\n");
+    out_ += left() == 0 ? "(not there)\n" : " (" + std::to_string(left()) + " of " + counted(size, "octet") + ")\n";
     is_ended_ = true;
     return false;
   }
