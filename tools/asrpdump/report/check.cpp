@@ -25,10 +25,11 @@ void CheckReport::on_packet(const Packet& packet) {
   if (packet.sighting.claim == Claim::invalid && packet.view && !invalid_seen_.is_copy(look_at(packet))) {
     check_invalid(packet, memory_, sink_);
   }
-  if (is_astray(packet, memory_, follower_) && !invalid_seen_.is_copy(look_at(packet))) check_astray(packet, sink_);
+  const std::optional<Packet> astray = find_astray(packet, memory_, follower_);
+  const bool asks_nobody = astray && astray->sighting.message.type == wire::MsgType::QS;
+  if (asks_nobody && !invalid_seen_.is_copy(look_at(packet))) check_astray_query(*astray, sink_);
   if (packet.view && packet.view->is_icmp()) learn_path(packet, memory_);
-  const std::optional<Packet> astray = other_astray(packet, memory_, follower_);
-  follower_.on_packet(astray ? *astray : packet);
+  follower_.on_packet(astray && !asks_nobody ? *astray : packet);
 }
 
 void CheckReport::on_heard(const Heard& heard) {

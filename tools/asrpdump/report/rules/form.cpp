@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Rules about one packet by itself.
 #include "asrp/packet/checksum.hpp"
-#include "asrp/wire/decode.hpp"
 #include "decode/sighting.hpp"
 #include "report/follow_text.hpp"
 #include "report/rules/rule.hpp"
@@ -119,6 +118,24 @@ std::uint64_t addresses_of(Tuple tuple) {
   return flow_hash(tuple);
 }
 
+// Whether the message can be one in a datagram with the tuple `carrier`, neither of whose ports is ASRP-PORT.
+bool belongs(const wire::Message& message, const Tuple& carrier, Follower& follower) {
+  switch (message.type) {
+    case MsgType::NS:
+      return message.node_local_ip == carrier.src.address &&
+             (carrier.dst.address == message.st1.src.address || carrier.dst.address == message.st2.dst.address);
+    case MsgType::NA:
+    case MsgType::NC:
+    case MsgType::QS:
+      return follower.knows(message.st1);
+    case MsgType::RS:
+    case MsgType::RX:
+      return follower.knows(message.st1) && follower.has_query(message.cookie);
+    default:
+      return false;
+  }
+}
+
 // ASRP-PORT is one of those that any program may get for a socket of its own, and what it sends may look like a message.
 bool may_be_foreign(const Packet& packet, const Memory& memory) {
   return packet.sighting.carriage == Carriage::standalone && !memory.speakers.contains(addresses_of(packet.view->tuple()));
@@ -143,48 +160,23 @@ void check_invalid(const Packet& packet, const Memory& memory, const FindingSink
         packet.stamp.total_nanoseconds()});
 }
 
-bool is_astray(const Packet& packet, const Memory& memory, Follower& follower) {
-  if (packet.sighting.present() || !packet.view || !packet.view->is_udp() || packet.cut()) return false;
-  if (packet.view->tuple().dst.port == memory.port) return false;
-  const auto decoded = wire::decode(packet.view->payload());
-  return decoded.has_value() && decoded.value().message.type == MsgType::QS && follower.knows(decoded.value().message.st1);
+std::optional<Packet> find_astray(const Packet& packet, const Memory& memory, Follower& follower) {
+  if (packet.sighting.present() || !packet.view || !packet.view->is_udp() || packet.cut()) return std::nullopt;
+  const Tuple& tuple = packet.view->tuple();
+  if (tuple.dst.port == memory.port) return std::nullopt;
+  const Sighting sighting = find_standalone(*packet.view, packet.captured, tuple.dst.port);
+  if (sighting.claim != Claim::message || !belongs(sighting.message, tuple, follower)) return std::nullopt;
+  Packet found = packet;
+  found.sighting = sighting;
+  return found;
 }
 
-void check_astray(const Packet& packet, const FindingSink& sink) {
-  const auto decoded = wire::decode(packet.view->payload());
+void check_astray_query(const Packet& packet, const FindingSink& sink) {
   sink({&rule::kQueryPort,
         Certainty::certain,
         {packet.number},
-        name_of(decoded.value().message) + " goes to port " + std::to_string(packet.view->tuple().dst.port),
+        name_of(packet.sighting.message) + " goes to port " + std::to_string(packet.view->tuple().dst.port),
         packet.stamp.total_nanoseconds()});
-}
-
-std::optional<Packet> other_astray(const Packet& packet, const Memory& memory, Follower& follower) {
-  if (packet.sighting.present() || !packet.view || !packet.view->is_udp() || packet.cut()) return std::nullopt;
-  const Tuple& tuple = packet.view->tuple();
-  const auto decoded = wire::decode(packet.view->payload());
-  if (tuple.dst.port == memory.port || !decoded.has_value()) return std::nullopt;
-  const wire::Message& message = decoded.value().message;
-  switch (message.type) {
-    case MsgType::NS:
-      if (message.node_local_ip != tuple.src.address) return std::nullopt;
-      if (tuple.dst.address != message.st1.src.address && tuple.dst.address != message.st2.dst.address) return std::nullopt;
-      break;
-    case MsgType::NA:
-    case MsgType::NC:
-      if (!follower.knows(message.st1)) return std::nullopt;
-      break;
-    case MsgType::RS:
-    case MsgType::RX:
-      if (!follower.knows(message.st1) || !follower.has_query(message.cookie)) return std::nullopt;
-      break;
-    default:
-      return std::nullopt;
-  }
-  Packet found = packet;
-  found.sighting = find_sighting(*packet.view, packet.captured, {}, tuple.dst.port);
-  if (found.sighting.claim != Claim::message) return std::nullopt;
-  return found;
 }
 
 void check_form(const Case& c, const Packet& packet) {

@@ -196,13 +196,12 @@ SentNs* only_fresh(History& history, std::int64_t now);
 
 // The groups of rules. check_form() and check_tuples() see each sighting of a message, the others each message and packet once.
 void check_invalid(const Packet& packet, const Memory& memory, const FindingSink& sink);
-/// A QS for a known session in a datagram to a port that isn't ASRP-PORT, where none is looked for.
-bool is_astray(const Packet& packet, const Memory& memory, Follower& follower);
-void check_astray(const Packet& packet, const FindingSink& sink);
-/// What is_astray() doesn't find: an NS or an answer between two ports neither of which is ASRP-PORT. The packet with the
-/// message that it carries, if that belongs to where it is: an NS from its Node-Local-IP to an address of its tuples, an answer
-/// for a session of the capture, RS and RX with the cookie of a query.
-std::optional<Packet> other_astray(const Packet& packet, const Memory& memory, Follower& follower);
+/// The packet with the message that it carries, where none is looked for: in a datagram neither of whose ports is ASRP-PORT.
+/// Nothing, unless the message belongs to where it is: an NS from its Node-Local-IP to an address of its tuples, a QS or an
+/// answer for a session of the capture, RS and RX with the cookie of a query.
+std::optional<Packet> find_astray(const Packet& packet, const Memory& memory, Follower& follower);
+/// Of such a QS. It asks nobody: the follower doesn't get it.
+void check_astray_query(const Packet& packet, const FindingSink& sink);
 /// Remembers the addresses of a valid standalone message.
 void learn_speakers(const Heard& heard, Memory& memory);
 void check_form(const Case& c, const Packet& packet);
