@@ -46,6 +46,18 @@ class Log : public dump::Report, private dump::FollowListener {
   void on_gone(dump::Session& session) override { lines.push_back("gone #" + std::to_string(session.id)); }
 };
 
+/// How well the answers fit their queries.
+struct Fits : dump::Report, dump::FollowListener {
+  dump::Follower follower{{}, *this};
+  std::vector<dump::Fit> fits;
+  void on_packet(const dump::Packet& packet) override { follower.on_packet(packet); }
+  void finish() override {}
+  void on_heard(const dump::Heard& heard) override {
+    if (heard.is(MsgType::RS) || heard.is(MsgType::RX)) fits.push_back(heard.fit);
+  }
+  void on_gone(dump::Session&) override {}
+};
+
 using Lines = std::vector<std::string>;
 
 const Tuple& kSt1 = kPair.client_side;
@@ -251,16 +263,7 @@ TEST_CASE("queries that are alike don't make their answers expensive") {
 }
 
 TEST_CASE("an answer is found by header or by cookie where the other is wrong") {
-  struct Fits : dump::Report, dump::FollowListener {
-    dump::Follower follower{{}, *this};
-    std::vector<dump::Fit> fits;
-    void on_packet(const dump::Packet& packet) override { follower.on_packet(packet); }
-    void finish() override {}
-    void on_heard(const dump::Heard& heard) override {
-      if (heard.is(MsgType::RS) || heard.is(MsgType::RX)) fits.push_back(heard.fit);
-    }
-    void on_gone(dump::Session&) override {}
-  } report;
+  Fits report;
   Tape tape(report);
   const auto ask = [&](std::uint32_t cookie) {
     tape.add(standalone("10.9.0.2:1000", "10.0.0.1:51200", qs(kSt1).cookie(cookie)));
@@ -273,4 +276,39 @@ TEST_CASE("an answer is found by header or by cookie where the other is wrong") 
   tape.add(standalone("10.0.0.1:1000", "10.9.0.2:51200", rx(kSt1).cookie(4)));
   tape.add(standalone("10.0.0.1:77", "10.9.0.2:51200", rx(kSt1).cookie(99)));
   CHECK(report.fits == std::vector<dump::Fit>{dump::Fit::header, dump::Fit::cookie, dump::Fit::whole, dump::Fit::none});
+}
+
+TEST_CASE("how long after its query an answer may come, and what else it may be") {
+  const auto fit_of = [](std::uint32_t asked, std::int64_t later_ms, const char* from, const char* to,
+                         const MessageBuilder& answer) {
+    Fits report;
+    Tape tape(report);
+    tape.add(standalone("10.9.0.2:1000", "10.0.0.1:51200", qs(kSt1).cookie(asked)));
+    tape.wait_ms(later_ms).add(standalone(from, to, answer));
+    REQUIRE(report.fits.size() == 1);
+    return report.fits[0];
+  };
+  using dump::Fit;
+  const char* const node = "10.9.0.2:51200";
+  const Tuple other = tcp_tuple("203.0.113.9:1", "198.51.100.1:80");
+  CHECK(fit_of(5, 50'000, "10.0.0.1:1000", node, rx(kSt1).cookie(5)) == Fit::whole);
+  CHECK(fit_of(5, 50'000, "10.0.0.1:1000", node, rx(other).cookie(5)) == Fit::whole);
+  CHECK(fit_of(5, 61'000, "10.0.0.1:1000", node, rx(kSt1).cookie(5)) == Fit::none);
+  CHECK(fit_of(5, 900, "10.0.0.1:1000", node, rx(kSt1).cookie(6)) == Fit::header);
+  CHECK(fit_of(5, 1'100, "10.0.0.1:1000", node, rx(kSt1).cookie(6)) == Fit::none);
+  CHECK(fit_of(5, 0, "10.0.0.1:1000", node, rx(other).cookie(6)) == Fit::none);
+  CHECK(fit_of(5, 50'000, "10.0.0.1:77", node, rx(kSt1).cookie(5)) == Fit::cookie);
+  CHECK(fit_of(5, 0, "10.0.0.9:5", node, rs(kPair).cookie(5)) == Fit::cookie);
+  CHECK(fit_of(5, 0, "10.0.0.9:1000", node, rs(kPair).cookie(5)) == Fit::none);  // of another query that was missed
+  CHECK(fit_of(0, 0, "10.0.0.1:77", node, rx(kSt1).cookie(0)) == Fit::none);
+}
+
+TEST_CASE("a query that was answered isn't open: a second answer must have its cookie") {
+  Fits report;
+  Tape tape(report);
+  tape.add(standalone("10.9.0.2:1000", "10.0.0.1:51200", qs(kSt1).cookie(5)));
+  for (const std::uint32_t cookie : {5u, 98u}) {
+    tape.add(standalone("10.0.0.1:1000", "10.9.0.2:51200", rx(kSt1).cookie(cookie)));
+  }
+  CHECK(report.fits == std::vector<dump::Fit>{dump::Fit::whole, dump::Fit::none});
 }

@@ -27,7 +27,6 @@ void CaptureClock::see(std::int64_t stamp) {
     witnesses_ = witnesses_ != 0 && are_near(stray_, stamp) ? witnesses_ + 1 : 1;
     stray_ = stamp;
     if (witnesses_ < kWitnesses) return;
-    witnesses_ = 0;
     if (stamp > now_) passed_ += static_cast<std::uint64_t>(kFar);
     now_ = stamp;
   }
