@@ -6,29 +6,10 @@
 namespace asrp {
 namespace {
 
-constexpr char kHexDigits[] = "0123456789abcdef";
-
-char* put_octet(char* at, std::uint8_t octet) {
-  if (octet >= 100) *at++ = static_cast<char>('0' + octet / 100);
-  if (octet >= 10) *at++ = static_cast<char>('0' + octet / 10 % 10);
-  *at++ = static_cast<char>('0' + octet % 10);
-  return at;
-}
-
-char* put_v4(char* at, Octets octets) {
+char* put_v4(char* at, char* end, Octets octets) {
   for (std::size_t i = 0; i < 4; ++i) {
     if (i != 0) *at++ = '.';
-    at = put_octet(at, octets[i]);
-  }
-  return at;
-}
-
-char* put_group(char* at, std::uint16_t group) {
-  bool has_begun = false;
-  for (int shift = 12; shift >= 0; shift -= 4) {
-    const unsigned digit = (group >> shift) & 0xfU;
-    has_begun = has_begun || digit != 0 || shift == 0;
-    if (has_begun) *at++ = kHexDigits[digit];
+    at = std::to_chars(at, end, octets[i]).ptr;
   }
   return at;
 }
@@ -50,7 +31,7 @@ Run longest_zero_run(Octets octets) {
   return best;
 }
 
-char* put_v6(char* at, Octets octets) {
+char* put_v6(char* at, char* end, Octets octets) {
   const Run zeros = longest_zero_run(octets);
   for (std::size_t i = 0; i < 8;) {
     if (i == zeros.begin) {
@@ -59,19 +40,19 @@ char* put_v6(char* at, Octets octets) {
       i += zeros.size;
       continue;
     }
-    at = put_group(at, load_u16(octets, 2 * i));
+    at = std::to_chars(at, end, load_u16(octets, 2 * i), 16).ptr;
     if (++i < 8) *at++ = ':';
   }
   return at;
 }
 
-char* put_address(char* at, const IpAddress& address) {
-  return address.is_v4() ? put_v4(at, address.octets()) : put_v6(at, address.octets());
+char* put_address(char* at, char* end, const IpAddress& address) {
+  return address.is_v4() ? put_v4(at, end, address.octets()) : put_v6(at, end, address.octets());
 }
 
 char* put_endpoint(char* at, char* end, const Endpoint& endpoint) {
   if (!endpoint.address.is_v4()) *at++ = '[';
-  at = put_address(at, endpoint.address);
+  at = put_address(at, end, endpoint.address);
   if (!endpoint.address.is_v4()) *at++ = ']';
   *at++ = ':';
   return std::to_chars(at, end, endpoint.port).ptr;
@@ -83,7 +64,7 @@ constexpr std::size_t kEndpointRoom = 64;
 
 void append_address(std::string& out, const IpAddress& address) {
   char text[kEndpointRoom];
-  out.append(text, static_cast<std::size_t>(put_address(text, address) - text));
+  out.append(text, static_cast<std::size_t>(put_address(text, text + sizeof text, address) - text));
 }
 
 void append_endpoint(std::string& out, const Endpoint& endpoint) {
