@@ -185,6 +185,8 @@ inline TuplePair nat_session6(Protocol protocol = Protocol::tcp) {
           {endpoint("[2001:db8:1::7]:50000"), endpoint("[2001:db8:0:a::1]:8080"), protocol}};
 }
 
+inline TuplePair udp_session() { return nat_session("203.0.113.7:50000", Protocol::udp); }
+
 /// `packet` with `message` put into it.
 inline Buffer with_message(const Buffer& packet, const Buffer& message, const packet::Marker& marker = {}) {
   Buffer out;
@@ -205,5 +207,12 @@ inline Buffer syn_with(const TuplePair& session, const MessageBuilder& message) 
   return with_message(syn_of(session), message.build());
 }
 inline MessageBuilder ns_of(const TuplePair& session) { return ns(session).cookie(0xc0ffee).node(HolderLab::kNode); }
+
+/// The first packet of a session comes with its NS, and a backup is made of it; what the host has of the session then.
+inline void store(HolderLab& lab, const TuplePair& session, LocalState state = LocalState::none) {
+  const Buffer packet = session.server_side.protocol == Protocol::tcp ? syn_of(session) : datagram_of(session);
+  REQUIRE(lab.in(with_message(packet, ns_of(session).build())).one().kind == OutputKind::replace);
+  if (state != LocalState::none) lab.sessions.known[session.server_side] = state;
+}
 
 }  // namespace asrp::test

@@ -48,9 +48,6 @@ void HolderEngine::Impl::flush(TimePoint now) {
   inputs.clear();
   held_octets.clear();
   stores = 0;
-  conflict_states.clear();
-  evictable.clear();
-  giving_way.clear();
 }
 
 void HolderEngine::Impl::deliver(TimePoint now, HolderInput& input) {

@@ -9,12 +9,6 @@ using std::chrono::seconds;
 
 const Duration kOneTick = milliseconds(63);  // timers may be late by this, never early
 
-void store(HolderLab& lab, const TuplePair& session, LocalState state = LocalState::none) {
-  const Buffer packet = session.server_side.protocol == Protocol::tcp ? syn_of(session) : datagram_of(session);
-  REQUIRE(lab.in(with_message(packet, ns_of(session).build())).one().kind == OutputKind::replace);
-  if (state != LocalState::none) lab.sessions.known[session.server_side] = state;
-}
-
 TuplePair numbered(int i) { return nat_session("203.0.113.7:" + std::to_string(1000 + i)); }
 
 std::string_view last_release(const HolderLab& lab) {
@@ -206,8 +200,6 @@ TEST_CASE("a million spoofed SYNs: bounded, and the established sessions keep th
 
 // --- UDP, decision 19 ------------------------------------------------------------------------------------------------------
 
-TuplePair udp_session() { return nat_session("203.0.113.7:50000", Protocol::udp); }
-
 TEST_CASE("UDP: conntrack's DESTROY begins a linger of 300 s, then conntrack is asked once more") {
   HolderLab lab;
   store(lab, udp_session(), LocalState::live);
@@ -259,66 +251,6 @@ TEST_CASE("UDP: a flow that is answered late is a session from then on") {
   lab.sessions.known[udp_session().server_side] = LocalState::live;
   lab.wait(seconds(75));
   CHECK(lab.embryonic() == 0);
-  CHECK(lab.knows(udp_session().client_side));
-}
-
-TEST_CASE("a full store: flows that have ended here give way, the one that would go first before others; sessions never") {
-  auto options = HolderLab::default_options();
-  options.max_backups = 3;
-  HolderLab lab(options);
-  const auto udp_number = [](int i) { return nat_session("203.0.113.9:" + std::to_string(1000 + i), Protocol::udp); };
-  for (int i = 0; i < 3; ++i) store(lab, udp_number(i), LocalState::live);
-  lab.wait(seconds(2));
-  for (const int i : {1, 0}) {
-    lab.sessions.known.erase(udp_number(i).server_side);
-    lab.ended(udp_number(i).server_side);
-    lab.wait(seconds(1));
-  }
-  store(lab, nat_session("203.0.113.7:1"), LocalState::live);
-  CHECK(!lab.knows(udp_number(1).client_side));
-  CHECK(lab.knows(udp_number(0).client_side));
-  store(lab, nat_session("203.0.113.7:2"), LocalState::live);
-  CHECK(!lab.knows(udp_number(0).client_side));
-  CHECK(lab.count(HolderCounter::released_gave_way) == 2);
-  const TuplePair refused = nat_session("203.0.113.7:3");
-  CHECK(lab.in(syn_with(refused, ns_of(refused))).burst().size() == 1);
-  CHECK(lab.count(HolderCounter::store_full) == 1);
-  CHECK(lab.knows(udp_number(2).client_side));
-}
-
-TEST_CASE("a full store: a flow that goes on after its end here does not give way") {
-  auto options = HolderLab::default_options();
-  options.max_backups = 1;
-  for (const LocalState again : {LocalState::live, LocalState::opening}) {
-    HolderLab lab(options);
-    store(lab, udp_session(), LocalState::live);
-    lab.wait(seconds(2));
-    lab.sessions.known.erase(udp_session().server_side);
-    lab.ended(udp_session().server_side);
-    lab.wait(seconds(1));
-    lab.sessions.known[udp_session().server_side] = again;  // a node still has it, and needs no new NS
-    const TuplePair refused = nat_session("203.0.113.7:3");
-    CHECK(lab.in(syn_with(refused, ns_of(refused))).burst().size() == 1);
-    CHECK(lab.count(HolderCounter::store_full) == 1);
-    CHECK(lab.knows(udp_session().client_side));
-    lab.sessions.known[udp_session().server_side] = LocalState::live;
-    lab.wait(seconds(400));
-    CHECK(lab.knows(udp_session().client_side));
-  }
-}
-
-TEST_CASE("a full store: a flow that begins anew does not give way to others of its burst") {
-  auto options = HolderLab::default_options();
-  options.max_backups = 1;
-  HolderLab lab(options);
-  store(lab, udp_session(), LocalState::live);
-  lab.wait(seconds(2));
-  lab.sessions.known.clear();
-  lab.ended(udp_session().server_side);
-  const TuplePair refused = nat_session("203.0.113.7:3");
-  lab.in(with_message(datagram_of(udp_session()), ns_of(udp_session()).build()));
-  lab.in(syn_with(refused, ns_of(refused))).burst();
-  CHECK(lab.count(HolderCounter::store_full) == 1);
   CHECK(lab.knows(udp_session().client_side));
 }
 

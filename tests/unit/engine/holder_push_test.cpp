@@ -17,7 +17,7 @@ Buffer syn_ack_of(const TuplePair& session) {
 }
 Buffer answer_of(const TuplePair& session) { return udp(session.server_side.reversed()).payload("answer").build(); }
 
-void store(HolderLab& lab, const TuplePair& session) {
+void store_with_data(HolderLab& lab, const TuplePair& session) {
   const Buffer packet = session.server_side.protocol == Protocol::tcp ? syn_of(session) : datagram_of(session);
   REQUIRE(lab.in(with_message(packet, ns_of(session).session_data("5d").build())).one().kind == OutputKind::replace);
 }
@@ -25,7 +25,7 @@ void store(HolderLab& lab, const TuplePair& session) {
 TEST_CASE("the SYN/ACK of a full-NAT session carries PS with the stored cookie [spec 4.3.10-1, 4.3.2-5, 4.1-5, 3.4.1-1]") {
   HolderLab lab;
   const TuplePair session = full_nat_session();
-  store(lab, session);
+  store_with_data(lab, session);
   for (int i = 0; i < 2; ++i) {  // each time that it is sent: the first may be lost
     const HolderOut verdict = lab.out(syn_ack_of(session)).one();
     REQUIRE(verdict.kind == OutputKind::replace);
@@ -48,27 +48,27 @@ TEST_CASE("the SYN/ACK of a full-NAT session carries PS with the stored cookie [
 
 TEST_CASE("push = auto: a session whose client address is kept gets no PS") {
   HolderLab lab;
-  store(lab, nat_session());
+  store_with_data(lab, nat_session());
   CHECK(lab.out(syn_ack_of(nat_session())).one().kind == OutputKind::accept);
   CHECK(lab.count(HolderCounter::push_unwanted) == 1);
 }
 
 TEST_CASE("push = always and never") {
   HolderLab always(with_service(engine::Push::always));
-  store(always, nat_session());
+  store_with_data(always, nat_session());
   CHECK(always.out(syn_ack_of(nat_session())).one().carried().type == MsgType::PS);
   HolderLab never(with_service(engine::Push::never));
-  store(never, full_nat_session());
+  store_with_data(never, full_nat_session());
   CHECK(never.out(syn_ack_of(full_nat_session())).one().kind == OutputKind::accept);
   HolderLab other_protocol(with_service(engine::Push::never, Protocol::udp));
-  store(other_protocol, full_nat_session());
+  store_with_data(other_protocol, full_nat_session());
   CHECK(other_protocol.out(syn_ack_of(full_nat_session())).one().kind == OutputKind::replace);
 }
 
 TEST_CASE("the first answer of a UDP session carries PS and takes the flow off the queue") {
   HolderLab lab;
   const TuplePair session = full_nat_session("203.0.113.7:50000", "10.9.0.1:2000", Protocol::udp);
-  store(lab, session);
+  store_with_data(lab, session);
   const HolderOut verdict = lab.out(answer_of(session)).one();
   REQUIRE(verdict.kind == OutputKind::replace);
   CHECK(verdict.mark == kDone);
@@ -80,7 +80,7 @@ TEST_CASE("the first answer of a UDP session carries PS and takes the flow off t
 TEST_CASE("a connection that came without NS does not inherit the backup of the tuple's earlier session") {
   HolderLab lab;
   const TuplePair session = full_nat_session();
-  store(lab, session);
+  store_with_data(lab, session);
   lab.sessions.known[session.server_side] = LocalState::live;
   lab.wait(std::chrono::seconds(2));
   SUBCASE("its socket lived") {}
@@ -99,7 +99,7 @@ TEST_CASE("a connection that came without NS does not inherit the backup of the 
 TEST_CASE("a SYN/ACK that is repeated for long still gets its PS") {
   HolderLab lab;
   const TuplePair session = full_nat_session();
-  store(lab, session);
+  store_with_data(lab, session);
   lab.sessions.known[session.server_side] = LocalState::opening;
   lab.wait(std::chrono::seconds(30));
   CHECK(lab.out(syn_ack_of(session)).one().carried().type == MsgType::PS);
@@ -107,7 +107,7 @@ TEST_CASE("a SYN/ACK that is repeated for long still gets its PS") {
 
 TEST_CASE("IPv6 SYN/ACK with PS") {
   HolderLab lab(with_service(engine::Push::always));
-  store(lab, nat_session6());
+  store_with_data(lab, nat_session6());
   const HolderOut verdict = lab.out(syn_ack_of(nat_session6())).one();
   CHECK(verdict.carried().tuples() == nat_session6());
 }
@@ -115,7 +115,7 @@ TEST_CASE("IPv6 SYN/ACK with PS") {
 TEST_CASE("what does not fit the route's MTU goes in a separate packet in front [spec 3.4.1-1, 4.3.10-1]") {
   HolderLab lab;
   const TuplePair session = full_nat_session("203.0.113.7:50000", "10.9.0.1:2000", Protocol::udp);
-  store(lab, session);
+  store_with_data(lab, session);
   const Buffer answer = udp(session.server_side.reversed()).data(1470).build();
   const auto outs = lab.out(answer).burst();
   REQUIRE(outs.size() == 2);
@@ -131,7 +131,7 @@ TEST_CASE("what does not fit the route's MTU goes in a separate packet in front 
 TEST_CASE("no room among the TCP options: nothing can carry the PS, the packet goes as it is") {
   HolderLab lab;
   const TuplePair session = full_nat_session();
-  store(lab, session);
+  store_with_data(lab, session);
   const Buffer full = tcp(session.server_side.reversed()).syn_ack().options(Buffer(40, 1)).build();
   const auto outs = lab.out(full).burst();
   REQUIRE(!outs.empty());
@@ -143,7 +143,7 @@ TEST_CASE("no room among the TCP options: nothing can carry the PS, the packet g
 TEST_CASE("an MTU below the message itself: no PS") {
   HolderLab lab;
   const TuplePair session = full_nat_session();
-  store(lab, session);
+  store_with_data(lab, session);
   lab.paths.mtu = 68;
   CHECK(lab.out(syn_ack_of(session)).one().kind == OutputKind::accept);
   CHECK(lab.count(HolderCounter::push_impossible) == 1);
@@ -152,7 +152,7 @@ TEST_CASE("an MTU below the message itself: no PS") {
 TEST_CASE("outgoing packets that need no PS leave the queue, SYN/ACKs of sessions yet to be stored do not") {
   HolderLab lab;
   const TuplePair session = full_nat_session();
-  store(lab, session);
+  store_with_data(lab, session);
   const HolderOut data = lab.out(tcp(session.server_side.reversed()).push().data(100).build()).one();
   CHECK(data.kind == OutputKind::accept);
   CHECK(data.mark == kDone);
@@ -167,7 +167,7 @@ TEST_CASE("outgoing packets that need no PS leave the queue, SYN/ACKs of session
 TEST_CASE("a packet that goes the client's way of a backup's other tuple gets no PS") {
   HolderLab lab;
   const TuplePair session = full_nat_session();
-  store(lab, session);
+  store_with_data(lab, session);
   const Buffer odd = tcp(session.client_side.reversed()).syn_ack().build();
   CHECK(lab.out(odd).one().kind == OutputKind::accept);
   CHECK(lab.out(tcp(session.server_side).syn_ack().build()).one().kind == OutputKind::accept);
@@ -182,7 +182,7 @@ TEST_CASE("outgoing packets that are no flow pass") {
 
 TEST_CASE("a PS is told with its carriage") {
   HolderLab lab;
-  store(lab, full_nat_session());
+  store_with_data(lab, full_nat_session());
   lab.out(syn_ack_of(full_nat_session())).one();
   REQUIRE(!lab.log.events.empty());
   CHECK(lab.log.events.back().kind == engine::EventKind::message_sent);

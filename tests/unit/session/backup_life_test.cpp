@@ -58,6 +58,14 @@ TEST_CASE("a slot is due once, at its time and not before") {
   }
 }
 
+TEST_CASE("a lingering slot that is due already is found once, however many are asked for") {
+  BackupLife life;
+  life.start(kStart);
+  life.place(3, Life::lingering, kStart);
+  CHECK(first_lingering(life, 5) == Slots{3});
+  CHECK(first_lingering(life, 5) == Slots{3});
+}
+
 TEST_CASE("the lingering slots that are due first are found among others, whatever was placed and removed") {
   BackupLife life;
   life.start(kStart);
