@@ -71,9 +71,11 @@ TEST_CASE("full NAT: until NA the datagrams of the client carry the NS, after it
   CHECK(c->message.cookie == first->message.cookie);
   CHECK(c->message.tuples() == first->message.tuples());
   CHECK(c->stripped == datagram_of("three"));
+  CHECK(s.counter(NodeCounter::sent_ns_inline_udp) == 3);
   const Buffer answer = na(first->message.tuples()).cookie(first->message.cookie.value).protocol(Protocol::udp).build();
   CHECK(s.message({first->message.st2.dst.address, 51200}, kNode, answer).empty());
   CHECK(kinds(s.packet(Tap::known, datagram_of("four"))) == "accept");
+  CHECK(s.counter(NodeCounter::sent_ns_inline_udp) == 3);
 }
 
 TEST_CASE("full NAT: a datagram without room for the NS ends here while the mapping is unconfirmed") {
