@@ -3,14 +3,13 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <array>
 #include <cerrno>
 
+#include "io/child.hpp"
 #include "io/unique_fd.hpp"
 
 namespace asrp::io {
@@ -49,38 +48,9 @@ std::string content_of(int file) {
   return text;
 }
 
-// The daemon blocks signals and ignores SIGPIPE; its children start with a clean slate.
-int spawn(const std::string& path, const std::vector<std::string>& arguments, int in, int out, int err, pid_t& child) {
-  std::vector<char*> argv;
-  for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
-  argv.push_back(nullptr);
-  // Messages are parsed: no translations.
-  std::array<char*, 3> environment = {const_cast<char*>("LC_ALL=C"), const_cast<char*>("PATH=/usr/sbin:/usr/bin:/sbin:/bin"),
-                                      nullptr};
-
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, in, 0);
-  posix_spawn_file_actions_adddup2(&files, out, 1);
-  posix_spawn_file_actions_adddup2(&files, err, 2);
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigset_t all;
-  sigemptyset(&none);
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  const int failure = posix_spawn(&child, path.c_str(), &files, &attributes, argv.data(), environment.data());
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&files);
-  return failure;
-}
-
 // False if the time ran out. Without pidfd (kernels before 5.3) it simply waits.
 bool wait_until(pid_t child, std::chrono::milliseconds limit) {
-  const UniqueFd handle(static_cast<int>(::syscall(SYS_pidfd_open, child, 0)));
+  const UniqueFd handle(open_pidfd(child));
   if (!handle) return true;
   pollfd waiting{handle.get(), POLLIN, 0};
   const auto end = std::chrono::steady_clock::now() + limit;
@@ -107,8 +77,10 @@ Result<ProcessOutcome, IoError> run_process(const std::vector<std::string>& argu
   if (!in || !out || !err) return Failure{IoError{what, errno, "the system is short of memory or descriptors"}};
 
   pid_t child = 0;
-  if (const int failure = spawn(path, arguments, in.get(), out.get(), err.get(), child); failure != 0)
-    return Failure{IoError{what, failure, "check that this process may start " + path}};
+  // Messages are parsed: no translations.
+  const std::vector<std::string> environment = {"LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
+  const int failure = spawn_child({path, arguments, environment, in.get(), out.get(), err.get(), false}, child);
+  if (failure != 0) return Failure{IoError{what, failure, "check that this process may start " + path}};
 
   const bool in_time = wait_until(child, limit);
   if (!in_time) ::kill(child, SIGKILL);
