@@ -161,6 +161,7 @@ PoolConfig read_pool(Reader& reader) {
     out.servers.push_back(std::move(server));
   }
   for (Reader& each : reader.tables("past_epochs")) out.past_epochs.push_back(read_past_epoch(each));
+  if (reader.has("health")) out.health = read_health(reader.table("health"));
   reader.finish();
   return out;
 }
@@ -308,6 +309,7 @@ engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolH
     engine::Service settings = service.settings;
     const PoolConfig* pool = config.pool(service.pool);
     if (pool == nullptr) continue;  // checked when the file was read
+    settings.pool = pool->name;
     settings.ranks = pool->ranks;
     settings.backends = pool->servers;
     for (const PoolHistory& each : history)

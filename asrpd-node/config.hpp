@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "asrp/engine/node_options.hpp"
+#include "asrpd-node/health_config.hpp"
 #include "config/common.hpp"
 
 namespace asrp::node {
@@ -30,6 +31,7 @@ struct PoolConfig {
   std::size_t ranks = 2;
   std::vector<engine::Backend> servers;
   std::vector<PastEpochConfig> past_epochs;  // newest first
+  std::optional<HealthConfig> health;        // none: its servers are not checked
 };
 
 struct ServiceConfig {

@@ -45,6 +45,7 @@ void check_pool(const NodeConfig& config, std::size_t index, Reader& place) {
       std::any_of(config.services.begin(), config.services.end(), [&](const ServiceConfig& s) { return s.pool == pool.name; });
   if (!used) place.warning("name", "no service uses pool " + shown(pool.name));
   if (pool.servers.empty() && place.has("servers")) place.problem("servers", "is empty, allowed is at least one server");
+  if (pool.health) check_health(*pool.health, pool.servers, place);
   const bool any_active = std::any_of(pool.servers.begin(), pool.servers.end(), [](const engine::Backend& server) {
     return server.state == engine::BackendState::active && server.weight > 0;
   });

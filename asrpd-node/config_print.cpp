@@ -87,6 +87,7 @@ void write_pool(Writer& out, const PoolConfig& pool) {
   out.item("pools");
   out.text("name", pool.name);
   out.integer("ranks", static_cast<std::int64_t>(pool.ranks));
+  if (pool.health) write_health(out, *pool.health);
   for (const engine::Backend& server : pool.servers) {
     out.item("pools.servers");
     out.text("id", server.id);

@@ -4,7 +4,9 @@
 #include <set>
 
 #include "asrpd-node/flow_rules.hpp"
+#include "asrpd-node/hinting_events.hpp"
 #include "asrpd-node/rules.hpp"
+#include "asrpd-node/server_watch.hpp"
 #include "asrpd-node/state.hpp"
 #include "asrpd-node/status.hpp"
 #include "asrpd-node/sysctls.hpp"
@@ -73,6 +75,11 @@ class Node final : public frame::Daemon {
   Outcome adopt(const NodeConfig& next);
   Outcome prepare_host(const NodeConfig& config);
   void keep_fixed_settings(NodeConfig& next) const;
+  engine::EventSink& hinting(engine::EventSink& events);
+  Outcome watch_servers();
+  void tell_engines(const std::string& pool, const std::string& server, engine::ServerState state);
+  void tell_overdue(const Drains& overdue);
+  Outcome keep_drains(const Drains& drains);
   void sweep_marked();
   void on_marked(std::span<const engine::FlowEntry> found);
   void sweep_untranslated();
@@ -80,10 +87,13 @@ class Node final : public frame::Daemon {
 
   NodeConfig config_;
   State state_;
-  std::optional<MessageExchange> exchange_;  // where there are several workers
-  std::unique_ptr<Worker> worker_;           // the first: in the frame's loop, with all that is done once for the node
+  std::vector<std::unique_ptr<HintingEvents>> hinting_;  // one for each worker
+  std::optional<MessageExchange> exchange_;              // where there are several workers
+  std::unique_ptr<Worker> worker_;  // the first: in the frame's loop, with all that is done once for the node
   std::vector<std::unique_ptr<Further>> further_;
   std::unique_ptr<TableSweep> sweep_;
+  runtime::SystemRandom random_;
+  std::optional<ServerWatch> servers_;
 };
 
 frame::Daemon::Outcome Node::open_edges() {
@@ -113,10 +123,59 @@ frame::Daemon::Outcome Node::begin() {
   state_ = load_state(config_.state_dir, trouble);
   if (!trouble.empty()) log_error("state", trouble);
   if (auto done = prepare_host(config_); !done) return done;
-  worker_->begin(config_, engine_options(config_, state_), events());
-  for (const auto& each : further_) each->worker->begin(config_, engine_options(config_, state_), each->events);
+  worker_->begin(config_, engine_options(config_, state_), hinting(events()));
+  for (const auto& each : further_) each->worker->begin(config_, engine_options(config_, state_), hinting(each->events));
+  if (auto done = watch_servers(); !done) return done;
   for (const std::string& problem : forwarding_problems(config_)) log_warning("forwarding", problem);
   return Done{};
+}
+
+/// What tells of trouble at a host in any worker's thread comes to the servers' checks.
+engine::EventSink& Node::hinting(engine::EventSink& events) {
+  hinting_.push_back(std::make_unique<HintingEvents>(
+      events, [this](const IpAddress& host) { loop().post([this, host] { servers_->on_hint(host); }); }));
+  return *hinting_.back();
+}
+
+frame::Daemon::Outcome Node::watch_servers() {
+  servers_.emplace(
+      loop(), random_, [this](const IpAddress& host) { return worker_->engine().holder_sight(host); },
+      [this](const std::string& pool, const std::string& server, engine::ServerState state) {
+        tell_engines(pool, server, state);
+      },
+      [this](const Drains& overdue) { tell_overdue(overdue); });
+  std::string trouble;
+  const Drains kept = load_drains(config_.state_dir, trouble);
+  if (!trouble.empty()) log_error("state", trouble);
+  servers_->set_drains(next_drains(kept, config_));
+  servers_->configure(config_);
+  return keep_drains(kept);
+}
+
+/// Writes the drains that are in force, if they are other ones than `drains`.
+frame::Daemon::Outcome Node::keep_drains(const Drains& drains) {
+  if (servers_->drains() == drains) return Done{};
+  return save_drains(config_.state_dir, servers_->drains());
+}
+
+void Node::tell_engines(const std::string& pool, const std::string& server, engine::ServerState state) {
+  const auto tell = [pool, server, state](Worker& worker) {
+    worker.engine().on_server_state(runtime::monotonic_now(), pool, server, state);
+  };
+  tell(*worker_);
+  for (const auto& each : further_) {
+    if (each->thread) {
+      each->thread->post(tell);
+    } else {
+      tell(*each->worker);  // at the start
+    }
+  }
+}
+
+void Node::tell_overdue(const Drains& overdue) {
+  if (overdue.node) log_warning("drain", "the deadline of the node's drain is over");
+  for (const auto& [server, drain] : overdue.servers)
+    log_warning("drain", "the deadline of server " + server.second + " of pool " + server.first + " is over");
 }
 
 /// State file and sysctls for `config`, whose rules are in place.
@@ -137,6 +196,10 @@ frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   for (const auto& each : further_) each->thread->call([&options](Worker& worker) { worker.reconfigure(options); });
   config_ = next;
   sweep_orphans(before);
+  const Drains drains = servers_->drains();
+  servers_->configure(config_);
+  // The reload is in force whatever becomes of the file: what is in it too much is forgotten at the next start.
+  if (auto done = keep_drains(drains); !done) log_error("drain", done.error().to_string());
   return Done{};
 }
 
@@ -210,13 +273,15 @@ std::vector<runtime::CounterLine> Node::counter_lines() const {
       const std::vector<runtime::CounterLine> lines = of(worker);
       for (std::size_t i = 0; i < sum.size(); ++i) sum[i].value += lines[i].value;  // the same names in the same order
     });
+  sum.push_back({"health.checks", servers_->health().looks(), "checks of servers begun"});
+  sum.push_back({"health.failed", servers_->health().failed_looks(), "checks of servers that have failed"});
   return sum;
 }
 
 std::string Node::status_members() const {
   engine::NodeEngine::Gauges sum = worker_->engine().gauges();
   for (const auto& each : further_) each->thread->call([&](Worker& worker) { sum += worker.engine().gauges(); });
-  return node::status_members(worker_->engine().options(), sum, worker_->edges().conntrack.fill());
+  return node::status_members(worker_->engine().options(), sum, worker_->edges().conntrack.fill(), servers_->gauges());
 }
 
 void Node::on_subscription(runtime::EventLog::LineSink sink) {

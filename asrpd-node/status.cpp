@@ -76,7 +76,7 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
 }
 
 std::string status_members(const engine::NodeOptions& options, const engine::NodeEngine::Gauges& g,
-                           const io::Conntrack::Fill& fill) {
+                           const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers) {
   std::string services;
   for (const engine::Service& s : options.services) {
     if (!services.empty()) services += ',';
@@ -92,6 +92,8 @@ std::string status_members(const engine::NodeOptions& options, const engine::Nod
                                {"waiting", g.waiting},
                                {"attempts", g.attempts},
                                {"holders_gone", g.holders_gone},
+                               {"servers_down", servers.down},
+                               {"servers_drained", servers.drained},
                                {"table_entries", fill.count},
                                {"table_maximum", fill.maximum}});
 }

@@ -7,6 +7,7 @@
 
 #include "asrp/engine/node_engine.hpp"
 #include "asrpd-node/node_driver.hpp"
+#include "asrpd-node/server_watch.hpp"
 #include "runtime/control_socket.hpp"
 
 namespace asrp::node {
@@ -21,6 +22,6 @@ std::vector<runtime::CounterLine> counter_lines(const engine::NodeEngine& engine
                                                 const NodeDriver::Statistics& driver);
 /// Members of the answer to `status` that only a node has.
 std::string status_members(const engine::NodeOptions& options, const engine::NodeEngine::Gauges& gauges,
-                           const io::Conntrack::Fill& fill);
+                           const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers);
 
 }  // namespace asrp::node

@@ -178,7 +178,7 @@ void EventLoop::Impl::fire_timers() {
   keep_promises(now);
 }
 
-/// A call may promise another one, for now too: that one has its turn after the descriptors'.
+/// A call may promise another one, even one that is due already: that one has its turn after the descriptors'.
 void EventLoop::Impl::keep_promises(TimePoint now) {
   const TimerId last = last_timer;
   for (auto next = promised.begin(); next != promised.end() && next->first.first <= now;) {

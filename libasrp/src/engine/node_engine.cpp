@@ -240,4 +240,11 @@ NodeEngine::Gauges NodeEngine::gauges() const {
           impl_->waiting_.size(),    impl_->attempts_.size(), static_cast<std::size_t>(gone)};
 }
 
+HolderSight NodeEngine::holder_sight(const IpAddress& host) const {
+  const Holder* holder = impl_->holders_.find(host);
+  if (holder == nullptr) return HolderSight::unknown;
+  if (holder->gone) return HolderSight::gone;
+  return holder->answered ? HolderSight::answers : HolderSight::unknown;
+}
+
 }  // namespace asrp::engine

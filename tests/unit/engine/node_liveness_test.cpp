@@ -106,21 +106,28 @@ TEST_CASE("a probe without an answer is repeated as every QS is, so that plain l
 
 TEST_CASE("RX means alive; three silences mean gone; an answer ends it") {
   Lone n(one_server());
+  const auto sight = [&n] { return n.engine.holder_sight(address("10.0.0.1")); };
+  CHECK(sight() == engine::HolderSight::unknown);
   auto d = n.wake(at(0)).at(0);
   n.engine.on_message(at(1), answer_from(d), address("192.0.2.10"), rx_to(d));
   CHECK(n.events.count(EventKind::holder_alive) == 1);
+  CHECK(sight() == engine::HolderSight::answers);
+  CHECK(n.engine.holder_sight(address("10.9.9.9")) == engine::HolderSight::unknown);
   n.wake(at(2000));
   n.wake(at(4000));
   n.wake(at(6000));
   CHECK(n.engine.gauges().holders_gone == 0);
+  CHECK(sight() == engine::HolderSight::answers);
   d = n.wake(at(8000)).at(0);
   CHECK(n.engine.gauges().holders_gone == 1);
+  CHECK(sight() == engine::HolderSight::gone);
   CHECK(n.events.count(EventKind::holder_gone) == 1);
   n.wake(at(10000));
   CHECK(n.events.count(EventKind::holder_gone) == 1);  // told once
   d = n.wake(at(12000)).at(0);
   n.engine.on_message(at(12001), answer_from(d), address("192.0.2.10"), rx_to(d));
   CHECK(n.engine.gauges().holders_gone == 0);
+  CHECK(sight() == engine::HolderSight::answers);
   CHECK(n.events.count(EventKind::holder_alive) == 2);
 }
 

@@ -41,6 +41,13 @@ enum class ServerState : std::uint8_t {
   down,     // held for down by health checks: nothing new
 };
 
+/// What has been seen of the holder at a server's address (decision 8).
+enum class HolderSight : std::uint8_t {
+  unknown,  // neither yet; or there is none to ask
+  answers,
+  gone,
+};
+
 class NodeEngine final {
  public:
   /// `flows`, `paths`, `random` and `events` must outlive the engine.
@@ -94,6 +101,7 @@ class NodeEngine final {
     Gauges& operator+=(const Gauges& other);
   };
   [[nodiscard]] Gauges gauges() const;
+  [[nodiscard]] HolderSight holder_sight(const IpAddress& host) const;
 
  private:
   struct Impl;
