@@ -72,8 +72,9 @@ bool Rotation::before(std::size_t a, std::size_t b) const {
 }
 
 void Rotation::charge(std::size_t member) {
-  ASRP_ASSERT(settled_ && seats_[member].weight != 0);
   Seat& seat = seats_[member];
+  ASRP_ASSERT(settled_ && seat.weight != 0);
+  ASRP_ASSERT(seat.remainder < seat.weight && now_remainder_ < total_);
   seat.start = deadline(seat);
   const std::uint64_t remainder = std::uint64_t{seat.remainder} + static_cast<std::uint64_t>(kUnit % seat.weight);
   seat.remainder = static_cast<std::uint32_t>(remainder >= seat.weight ? remainder - seat.weight : remainder);

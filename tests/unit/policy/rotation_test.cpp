@@ -176,15 +176,29 @@ TEST_CASE("members that stay keep their place when the list is put in another or
   }
 }
 
+/// All that a rotation's account holds, in turns of a member of weight 1, and when it is brought back to zero.
+constexpr int kMostUnits = 1 << 23;
+constexpr int kRebased = 1 << 21;
+
 TEST_CASE("an account that has grown for long is brought back to zero without a member noticing") {
-  const Weights weights = {1, 1};
-  Rotation rotation = rotation_of(weights);
-  std::size_t last = turn(rotation, weights);
-  bool in_turn = true;
-  for (int k = 0; k < 5000000; ++k) {  // half a unit each: beyond 2^61 after 2^22
-    const std::size_t next = turn(rotation, weights);
-    in_turn = in_turn && next != last;
-    last = next;
+  const Weights weights = {1, 2, 4};
+  Rotation rotation = rotation_of({1, 0, 0});
+  for (int k = 0; k < kMostUnits - 5; ++k) rotation.charge(0);
+  for (std::size_t i = 0; i < weights.size(); ++i) rotation.set_weight(i, weights[i]);
+  for (int round = 0; round < 20; ++round) {
+    Weights count(weights.size());
+    for (std::uint64_t k = 0; k < sum(weights); ++k) ++count[turn(rotation, weights)];
+    for (std::size_t i = 0; i < weights.size(); ++i) CHECK(std::abs(static_cast<int>(count[i] - weights[i])) <= 1);
   }
-  CHECK(in_turn);
+}
+
+TEST_CASE("what a member is owed stays when the account is brought back to zero") {
+  Rotation rotation = rotation_of({1, 0});
+  for (int k = 0; k < kRebased - 8; ++k) rotation.charge(0);
+  rotation.set_weight(1, 1);
+  rotation.settle();
+  for (int k = 0; k < 32; ++k) rotation.charge(0);  // as if the other one could not serve
+  int made_good = 0;
+  while (made_good < 100 && turn(rotation, {1, 1}) == 1) ++made_good;
+  CHECK(made_good == 32);
 }
