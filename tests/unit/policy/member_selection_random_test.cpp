@@ -98,13 +98,13 @@ TEST_CASE("weighted random: also the second and third of a reply, from what is l
 }
 
 TEST_CASE("weighted random among a flow's first ranks: each server has what its weight says, for any number of choices") {
-  constexpr std::uint32_t kWeights[] = {1, 1, 2, 3, 5, 8, 4, 6};
+  constexpr std::uint32_t kWeights[] = {1, 1, 2, 3, 5, 8, 4, 6, 7};
   std::vector<PoolServer> servers;
   for (const std::uint32_t weight : kWeights) {
     servers.push_back({std::string(1, static_cast<char>('A' + servers.size())), weight, true, true});
   }
   const Pool placement(servers, HashKey{}, {}, 2);
-  for (const std::size_t choices : {2, 3, 8}) {
+  for (const std::size_t choices : {2, 3, 8, 9}) {
     CAPTURE(choices);
     SelectionPool pool(weighted_random, 15);
     pool.weights(std::vector<std::uint32_t>(std::begin(kWeights), std::end(kWeights)));
@@ -112,11 +112,11 @@ TEST_CASE("weighted random among a flow's first ranks: each server has what its 
     for (std::size_t i = 0; i < kDraws; ++i) {
       const Tuple flow{
           {IpAddress::v4(static_cast<std::uint32_t>(pool.random.next())), 1}, {IpAddress::v4(1), 80}, Protocol::tcp};
-      std::uint16_t ranks[8];
+      std::uint16_t ranks[9];
       const std::size_t count = placement.ranks(flow, std::span(ranks).first(choices));
       text += pool.name(*pool.selector.choose(pool.now, std::span(ranks).first(count)));
     }
-    check_shares(text, {1, 1, 2, 3, 5, 8, 4, 6});
+    check_shares(text, {1, 1, 2, 3, 5, 8, 4, 6, 7});
   }
 }
 
@@ -147,17 +147,20 @@ TEST_CASE("numbers that would favour some members are drawn again") {
   class Script final : public RandomSource {
    public:
     void fill(MutableOctets out) override {
-      std::fill(out.begin(), out.end(), draws_++ < 2 ? std::uint8_t{0xff} : std::uint8_t{0});
+      std::fill(out.begin(), out.end(), calls_++ < 2 * 63 ? std::uint8_t{0xff} : std::uint8_t{2});
     }
 
    private:
-    int draws_ = 0;
+    int calls_ = 0;  // two for a number
   };
-  Script script;  // 2^64 - 1, which would be one odd number more than even ones, then 0
-  MemberSelector selector(SelectionPolicy::random, script, std::chrono::seconds(1));
-  const std::vector<SelectionMember> members = {{"a", 1, 0, 0, true}, {"b", 1, 0, 0, true}};
-  selector.set_members(members);
-  CHECK(selector.choose(TimePoint{}, selector.everyone()) == 0);
+  const std::vector<SelectionMember> members = {{"a", 1, 0, 0, true}, {"b", 1, 0, 0, true}, {"c", 1, 0, 0, true}};
+  for (const std::size_t count : {2, 3}) {
+    CAPTURE(count);
+    Script script;  // 2^64 - 1, which would be one odd number more than even ones, and one multiple of 3 more than others
+    MemberSelector selector(SelectionPolicy::random, script, std::chrono::seconds(1));
+    selector.set_members(std::span(members).first(count));
+    CHECK(selector.choose(TimePoint{}, selector.everyone()) == (count == 2 ? 0 : 1));  // 0x0202020202020202
+  }
 }
 
 TEST_CASE("a source of randomness that always says the same ends no worse than with a choice") {

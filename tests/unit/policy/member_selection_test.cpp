@@ -227,7 +227,21 @@ TEST_CASE("fully loaded members get nothing while another is known to have room,
   for (const char c : {'A', 'B', 'C'}) CHECK(std::count(all.begin(), all.end(), c) > 10);
   pool.now += SelectionPool::kLoadAge + std::chrono::seconds(1);
   pool.selector.report_load(pool.now, 0, kFull);
-  CHECK(pool.choices(6).find('A') == std::string::npos);
+  CHECK(pool.choices(60).find('A') == std::string::npos);
+}
+
+TEST_CASE("to hear once more that a member is usable, or that it isn't, changes nothing") {
+  SelectionPool told_once(weighted_random);
+  SelectionPool told_often(weighted_random);
+  for (SelectionPool* pool : {&told_once, &told_often}) {
+    pool->weights({1, 2, 3, 9});
+    pool->selector.set_usable(2, false);
+  }
+  for (int n = 0; n < 10; ++n) {
+    told_often.selector.set_usable(1, true);
+    told_often.selector.set_usable(2, false);
+  }
+  CHECK(told_often.choices(200, "AB") == told_once.choices(200, "AB"));
 }
 
 TEST_CASE("a rotation goes on where it was, whatever comes and goes") {

@@ -134,15 +134,18 @@ TEST_CASE("two gateways never choose the same port, whatever their flows") {
   CHECK(seen == ports_of(kRange));
 }
 
-TEST_CASE("parity is kept while there are ports of it") {
+TEST_CASE("parity is kept while there are ports of it, whichever parity the slice begins with") {
   PortChoice choice = gateway(3);
   choice.keep_parity = true;
-  for (std::uint16_t client = 1; client < 200; ++client) {
-    const Tuple t{{address("10.0.0.7"), client}, endpoint("198.51.100.1:443"), Protocol::udp};
-    for (std::size_t i = 0; i < 64; ++i) {
-      const auto port = choose_port(kRange, choice, PortUse::endpoint, t, i);
-      REQUIRE(port);
-      CHECK(((port->port ^ client) & 1) == (i < 32 ? 0 : 1));
+  for (const PortRange& r : {kRange, range("203.0.113.8", 2049, 3072)}) {
+    CAPTURE(r.first_port);
+    for (std::uint16_t client = 1; client < 200; ++client) {
+      const Tuple t{{address("10.0.0.7"), client}, endpoint("198.51.100.1:443"), Protocol::udp};
+      for (std::size_t i = 0; i < 64; ++i) {
+        const auto port = choose_port(r, choice, PortUse::endpoint, t, i);
+        REQUIRE(port);
+        CHECK(((port->port ^ client) & 1) == (i < 32 ? 0 : 1));
+      }
     }
   }
 }

@@ -83,6 +83,9 @@ TEST_CASE("ports: none, too few, fewer than slices") {
   CHECK(problems({{kOffice}, {}, 0}) == "slices: found 0, allowed is 1 to 256\n");
   CHECK(problems({{kOffice}, {}, 257}) == "slices: found 257, allowed is 1 to 256\n");
   CHECK(problems({{kOffice}, {}, 256}) == "");
+  // That ports are fewer than so many slices follows from it.
+  CHECK(problems({{with_ports(kOffice, 1024, 65535, 256)}, {{address("10.0.0.9"), address("203.0.113.9"), 1, 256}}, 257}) ==
+        "slices: found 257, allowed is 1 to 256\n");
 }
 
 TEST_CASE("not enough outside ports for the clients") {
@@ -129,6 +132,18 @@ TEST_CASE("overlaps are found across the kinds of blocks between") {
   CHECK(problems({{wide, between, inner}, {}}) ==
         "networks[2].outside: found 203.0.113.0/30, which overlaps 203.0.113.0/28, outside of another network with the same "
         "ports\n");
+}
+
+TEST_CASE("blocks one within the other: each is told of the one that is next around it") {
+  CHECK(problems({{network({"10.0.0.0/16", "10.0.0.0/20", "10.0.0.0/24"}, {"203.0.112.0/21"})}, {}}) ==
+        "networks[0].clients: found 10.0.0.0/20, which overlaps 10.0.0.0/16, clients of the same network\n"
+        "networks[0].clients: found 10.0.0.0/24, which overlaps 10.0.0.0/20, clients of the same network\n");
+  // Around clients every outside block is wrong.
+  const ClientNetwork wide = with_ports(network({"10.1.0.0/28"}, {"10.0.0.0/16"}), 1024, 32767);
+  const ClientNetwork between = with_ports(network({"10.2.0.0/28"}, {"10.0.0.0/20"}), 32768, 65535);
+  CHECK(problems({{wide, between, kOffice}, {}}) ==
+        "networks[0].outside: found 10.0.0.0/16, which overlaps 10.0.0.0/24, clients of another network\n"
+        "networks[1].outside: found 10.0.0.0/20, which overlaps 10.0.0.0/24, clients of another network\n");
 }
 
 TEST_CASE("a block that overlaps two others is told of both") {
@@ -192,6 +207,13 @@ TEST_CASE("overrides must not overlap ranges that others have") {
         "overrides[2].ports: found 450-600 of 203.0.113.0, which overlaps the ports of client 10.0.0.9\n");
   CHECK(problems({{kOffice}, {on_first("10.0.0.9", 400, 500), on_first("10.0.0.8", 300, 400)}}) ==
         "overrides[1].ports: found 300-400 of 203.0.113.0, which overlaps the ports of client 10.0.0.9\n");
+  const auto elsewhere = [](const char* client, const char* outside, std::uint16_t first, std::uint16_t last) {
+    return ClientOverride{address(client), address(outside), first, last};
+  };
+  CHECK(problems({{kOffice},
+                  {elsewhere("10.0.0.9", "203.0.113.5", 1000, 2000), elsewhere("10.0.0.8", "203.0.113.6", 500, 600),
+                   elsewhere("10.0.0.7", "203.0.113.6", 550, 650)}}) ==
+        "overrides[2].ports: found 550-650 of 203.0.113.6, which overlaps the ports of client 10.0.0.8\n");
   const ClientNetwork rewritten = by_prefix({"10.5.0.0/24"}, {"203.0.112.0/24"});
   CHECK(problems({{kOffice, rewritten}, {{address("10.0.0.9"), address("203.0.112.3"), 5, 100}}}) ==
         "overrides[0].ports: found 5-100 of 203.0.112.3, which overlaps the ports of client 10.5.0.3\n");

@@ -88,6 +88,7 @@ TEST_CASE("no proper prefix of a parameter decodes, nor does one with an octet m
 TEST_CASE("every way to be wrong has its reason, and the first check wins") {
   CHECK(error_of("") == "truncated");
   CHECK(error_of("000800") == "truncated");
+  CHECK(error_of("000900") == "truncated");
   CHECK(error_of("0007 0008 00000001") == "type");
   CHECK(error_of("0100 0008 00000001") == "type");
   CHECK(error_of("0009 0000") == "type");
