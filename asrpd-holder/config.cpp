@@ -43,7 +43,7 @@ void read_holder(Reader reader, HolderConfig& out) {
   reader.addresses("local_ips", o.local_ips);
   reader.integer("port", o.port, 1, 65535);
   config::read_directory(reader, "state_dir", out.state_dir);
-  config::read_control_socket(reader, out.control_socket);
+  config::read_control(reader, out.control);
   config::read_on_stop(reader, out.on_stop);
   reader.boolean("loopback", out.loopback);
   for (const IpAddress& address : o.local_ips)
@@ -106,7 +106,9 @@ HolderConfig read_all(const config::Value& root, const std::string& file, Proble
   return out;
 }
 
-std::string_view name_of(Push push) {
+}  // namespace
+
+std::string_view name_of(engine::Push push) {
   switch (push) {
     case Push::automatic:
       return "auto";
@@ -117,8 +119,6 @@ std::string_view name_of(Push push) {
   }
   return "";
 }
-
-}  // namespace
 
 bool HolderConfig::follows_udp() const {
   const auto& services = options.services;
@@ -151,7 +151,7 @@ std::string print_config(const HolderConfig& config) {
   out.addresses("local_ips", o.local_ips);
   out.integer("port", o.port);
   out.text("state_dir", config.state_dir);
-  out.text("control_socket", config.control_socket);
+  config::write_control(out, config.control);
   out.text("on_stop", config::to_string(config.on_stop));
   out.boolean("loopback", config.loopback);
   out.text("on_full", o.on_full == OnFull::pass ? "pass" : "drop");

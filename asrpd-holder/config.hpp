@@ -19,7 +19,7 @@ struct MarksConfig {
 struct HolderConfig {
   engine::HolderOptions options;  // without port and marker of their own tables: filled by load_config()
   std::string state_dir = "/run/asrp/holder";
-  std::string control_socket = "/run/asrp/holder.sock";
+  runtime::ControlPlace control{.path = "/run/asrp/holder.sock"};
   config::OnStop on_stop = config::OnStop::keep;
   bool loopback = false;  // also what comes in by lo
   config::QueueConfig queue{.base = 51210, .length = 65536, .receive_buffer = 32u << 20, .burst = 64};
@@ -28,6 +28,9 @@ struct HolderConfig {
 
   [[nodiscard]] bool follows_udp() const;
 };
+
+/// The word of the configuration for it.
+std::string_view name_of(engine::Push push);
 
 /// Reads and checks a file. No value if there is an error; `problems` has it, and the warnings in any case.
 std::optional<HolderConfig> load_config(const std::string& file, config::Problems& problems);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "asrpd-holder/commands/commands.hpp"
 #include "asrpd-holder/holder_driver.hpp"
 #include "asrpd-holder/rules.hpp"
 #include "asrpd-holder/status.hpp"
@@ -39,13 +40,13 @@ Result<std::vector<io::RuleSet>, IoError> all_rules(const HolderConfig& config, 
   return sets;
 }
 
-class Holder final : public frame::Daemon {
+class Holder final : public frame::Daemon, private HolderAccess {
  public:
   Holder(HolderConfig config, frame::Identity identity) : Daemon(std::move(identity)), config_(std::move(config)) {}
   ~Holder() override { unwatch(); }
 
  protected:
-  [[nodiscard]] Settings settings() const override { return {config_.control_socket, config_.log, config_.on_stop}; }
+  [[nodiscard]] Settings settings() const override { return {config_.control, config_.log, config_.on_stop}; }
   Outcome open_edges() override;
   RuleSets rules() override { return all_rules(config_, syn_data_); }
   Outcome begin() override;
@@ -61,8 +62,13 @@ class Holder final : public frame::Daemon {
   }
   [[nodiscard]] std::string status_members() const override { return holder::status_members(*engine_); }
   std::string end(bool rules_removed) override;
+  void add_commands(runtime::CommandTable& commands) override { holder::add_commands(commands, *this); }
 
  private:
+  // HolderAccess
+  [[nodiscard]] const HolderConfig& config() const override { return config_; }
+  [[nodiscard]] engine::HolderEngine& engine() override { return *engine_; }
+
   Outcome open_sessions();
   Outcome adopt(const HolderConfig& next);
   void check_fastopen();
@@ -158,7 +164,7 @@ std::string Holder::describe() const {
 void Holder::keep_fixed_settings(HolderConfig& next) const {
   frame::keep_fixed("holder.port", next.options.port, config_.options.port);
   frame::keep_fixed("holder.state_dir", next.state_dir, config_.state_dir);
-  frame::keep_fixed("holder.control_socket", next.control_socket, config_.control_socket);
+  frame::keep_fixed("holder.control_*", next.control, config_.control);
   frame::keep_fixed("holder.max_backups", next.options.max_backups, config_.options.max_backups);
   frame::keep_fixed("[queue]", next.queue, config_.queue);
   frame::keep_fixed("marks.own", next.marks.own, config_.marks.own);

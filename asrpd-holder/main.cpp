@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   };
   program.print = [&] { return print_config(*config); };
   program.log = [&] { return config->log; };
+  program.control = [&] { return config->control; };
   program.make = [&](frame::Identity identity) { return make_daemon(std::move(*config), std::move(identity)); };
   program.remove_rules = remove_everything;
   return frame::run_program(program, argc, argv);

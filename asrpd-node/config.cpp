@@ -37,7 +37,7 @@ void read_node(Reader& reader, NodeConfig& out) {
   if (const std::size_t size = state_dir_in_comment(out.state_dir).size(); size > kLongestStateDir)
     reader.problem("state_dir", "found a path of " + std::to_string(size) + " octets as the rules carry it, allowed are " +
                                     std::to_string(kLongestStateDir));
-  config::read_control_socket(reader, out.control_socket);
+  config::read_control(reader, out.control);
   config::read_on_stop(reader, out.on_stop);
   reader.finish();
 }

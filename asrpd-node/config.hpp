@@ -58,7 +58,7 @@ struct NodeConfig {
   std::vector<IpAddress> local_ips;
   std::uint16_t port = kDefaultPort;
   std::string state_dir = "/var/lib/asrp";
-  std::string control_socket = "/run/asrp/node.sock";
+  runtime::ControlPlace control{.path = "/run/asrp/node.sock"};
   config::OnStop on_stop = config::OnStop::keep;
   config::SecretKey placement_key;
   std::vector<CookieKeyConfig> cookie_keys;

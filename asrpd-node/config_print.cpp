@@ -133,7 +133,7 @@ std::string print_config(const NodeConfig& config) {
   out.addresses("local_ips", config.local_ips);
   out.integer("port", config.port);
   out.text("state_dir", config.state_dir);
-  out.text("control_socket", config.control_socket);
+  config::write_control(out, config.control);
   out.text("on_stop", config::to_string(config.on_stop));
   out.table("keys");
   out.secret("placement_key", config.placement_key);

@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "asrpd-node/commands/commands.hpp"
 #include "asrpd-node/flow_rules.hpp"
 #include "asrpd-node/hinting_events.hpp"
 #include "asrpd-node/rules.hpp"
@@ -46,7 +47,7 @@ engine::NodeOptions engine_options(const NodeConfig& config, const State& state)
   return options;
 }
 
-class Node final : public frame::Daemon {
+class Node final : public frame::Daemon, private NodeAccess {
  public:
   Node(NodeConfig config, frame::Identity identity) : Daemon(std::move(identity)), config_(std::move(config)) {}
   ~Node() override {
@@ -55,7 +56,7 @@ class Node final : public frame::Daemon {
   }
 
  protected:
-  [[nodiscard]] Settings settings() const override { return {config_.control_socket, config_.log, config_.on_stop}; }
+  [[nodiscard]] Settings settings() const override { return {config_.control, config_.log, config_.on_stop}; }
   Outcome open_edges() override;
   RuleSets rules() override { return all_rules(config_); }
   Outcome begin() override;
@@ -70,8 +71,15 @@ class Node final : public frame::Daemon {
   [[nodiscard]] std::string status_members() const override;
   void on_subscription(runtime::EventLog::LineSink sink) override;
   std::string end(bool rules_removed) override;
+  void add_commands(runtime::CommandTable& commands) override { node::add_commands(commands, *this); }
 
  private:
+  // NodeAccess
+  [[nodiscard]] const NodeConfig& config() const override { return config_; }
+  [[nodiscard]] runtime::EventLoop& event_loop() override { return loop(); }
+  [[nodiscard]] const engine::NodeOptions& options() const override { return worker_->engine().options(); }
+  void for_each_worker(const std::function<void(Worker&)>& task) override;
+
   Outcome adopt(const NodeConfig& next);
   Outcome prepare_host(const NodeConfig& config);
   void keep_fixed_settings(NodeConfig& next) const;
@@ -284,6 +292,11 @@ std::string Node::status_members() const {
   return node::status_members(worker_->engine().options(), sum, worker_->edges().conntrack.fill(), servers_->gauges());
 }
 
+void Node::for_each_worker(const std::function<void(Worker&)>& task) {
+  task(*worker_);
+  for (const auto& each : further_) each->thread->call(task);
+}
+
 void Node::on_subscription(runtime::EventLog::LineSink sink) {
   for (const auto& each : further_)
     each->thread->call([&](Worker&) {
@@ -296,7 +309,7 @@ void Node::on_subscription(runtime::EventLog::LineSink sink) {
 void Node::keep_fixed_settings(NodeConfig& next) const {
   frame::keep_fixed("node.port", next.port, config_.port);
   frame::keep_fixed("node.state_dir", next.state_dir, config_.state_dir);
-  frame::keep_fixed("node.control_socket", next.control_socket, config_.control_socket);
+  frame::keep_fixed("node.control_*", next.control, config_.control);
   frame::keep_fixed("[queue]", next.queue, config_.queue);
   frame::keep_fixed("[marks]", next.marks, config_.marks);
   frame::keep_fixed("recovery.unprotected_interval", next.recovery.unprotected_interval, config_.recovery.unprotected_interval);

@@ -3,7 +3,9 @@
 
 #include <sys/un.h>
 
+#include <array>
 #include <bit>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -40,6 +42,8 @@ void read_directory(Reader& reader, std::string_view key, std::string& out) {
   check_place(reader, key, out, runtime::why_no_files_in(out));
 }
 
+namespace {
+
 void read_control_socket(Reader& reader, std::string& out) {
   constexpr std::size_t kLongest = sizeof(sockaddr_un::sun_path) - 1;
   if (!reader.path("control_socket", out)) return;
@@ -47,6 +51,39 @@ void read_control_socket(Reader& reader, std::string& out) {
     return check_place(reader, "control_socket", out, runtime::why_no_files_in(runtime::directory_of(out)));
   reader.problem("control_socket", "found " + std::to_string(out.size()) + " octets, allowed is a path of 1 to " +
                                        std::to_string(kLongest) + " octets");
+}
+
+void read_control_mode(Reader& reader, std::uint32_t& out) {
+  std::string text;
+  if (!reader.text("control_mode", text)) return;
+  const char* const end = text.data() + text.size();
+  std::uint32_t mode = 0;
+  const auto [rest, error] = std::from_chars(text.data(), end, mode, 8);
+  if (error != std::errc{} || rest != end || mode > 0777 || (mode & 0600) != 0600)
+    return reader.problem("control_mode", "found " + shown(text) +
+                                              ", allowed are modes from \"0600\" to \"0777\" with read "
+                                              "and write for the owner, such as \"0660\"");
+  if ((mode & 0002) != 0)
+    reader.warning("control_mode",
+                   "lets everybody on this host steer the daemon; control_group and \"0660\" let a group do it");
+  out = mode;
+}
+
+}  // namespace
+
+void read_control(Reader& reader, runtime::ControlPlace& out) {
+  read_control_socket(reader, out.path);
+  read_control_mode(reader, out.mode);
+  if (reader.text("control_group", out.group) && !out.group.empty() && !runtime::find_group(out.group))
+    reader.problem("control_group", "found " + shown(out.group) + ", but this host has no such group");
+}
+
+void write_control(Writer& writer, const runtime::ControlPlace& control) {
+  writer.text("control_socket", control.path);
+  std::array<char, 8> mode{};
+  std::snprintf(mode.data(), mode.size(), "%04o", control.mode);
+  writer.text("control_mode", mode.data());
+  if (!control.group.empty()) writer.text("control_group", control.group);
 }
 
 void read_queue(Reader reader, QueueConfig& out, unsigned queues, unsigned most_workers) {

@@ -8,6 +8,7 @@
 #include "asrp/packet/carriage.hpp"
 #include "config/reader.hpp"
 #include "config/writer.hpp"
+#include "runtime/control_socket.hpp"
 #include "runtime/log.hpp"
 
 namespace asrp::config {
@@ -21,8 +22,10 @@ std::string_view to_string(OnStop on_stop);
 /// Asks for the path of a directory in which the daemon makes files. A problem, like those of the two below: what the daemon
 /// could not write to, with the reason; the daemons' own rights are looked at only where the process has them.
 void read_directory(Reader& reader, std::string_view key, std::string& out);
-/// Asks for `control_socket`; reports also what no socket address can hold.
-void read_control_socket(Reader& reader, std::string& out);
+/// Asks for `control_socket`, `control_mode` and `control_group`; reports also what no socket address can hold, and groups that
+/// this host does not have.
+void read_control(Reader& reader, runtime::ControlPlace& out);
+void write_control(Writer& writer, const runtime::ControlPlace& control);
 
 struct QueueConfig {
   std::uint16_t base = 51200;

@@ -44,6 +44,8 @@ int remove_rules(const Program& program, const Arguments& arguments) {
 int serve(const Program& program, const std::string& file) {
   if (!has_capabilities(program.name)) return 1;
   if (const auto trouble = runtime::configure_log(program.log())) return fail(program, "log: " + *trouble);
+  // While it may: the right to join a group is given up with the rest, and only members may give their files to it.
+  if (const auto group = runtime::find_group(program.control().group)) runtime::join_group(*group);
   if (const auto trouble = runtime::drop_other_capabilities()) return fail(program, *trouble);
   const auto daemon = program.make({program.name, program.version, std::filesystem::absolute(file).string()});
   if (const auto done = daemon->start(); !done) {

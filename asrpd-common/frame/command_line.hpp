@@ -26,6 +26,7 @@ struct Program {
   std::function<bool(const std::string& file, config::Problems& problems)> load;
   std::function<std::string()> print;
   std::function<runtime::LogOptions()> log;
+  std::function<runtime::ControlPlace()> control;
   std::function<std::unique_ptr<Daemon>(Identity identity)> make;
   /// With the configuration if one was loaded.
   std::function<Result<Done, io::IoError>()> remove_rules;

@@ -2,7 +2,6 @@
 #include "frame/daemon.hpp"
 
 #include <csignal>
-#include <cstdio>
 #include <filesystem>
 #include <utility>
 
@@ -20,8 +19,6 @@ Daemon::Daemon(Identity identity)
       timer_(
           loop_, [this] { return next_timeout(); }, [this] { on_timer(); }) {}
 
-bool Daemon::answer_more(std::string_view, std::string&) { return false; }
-
 Daemon::Outcome Daemon::start() {
   loop_.on_signals({SIGHUP, SIGTERM, SIGINT}, [this](int number) {
     if (number == SIGHUP) {
@@ -37,15 +34,14 @@ Daemon::Outcome Daemon::start() {
   if (auto done = open_edges(); !done) return done;
   if (auto done = open_rules(); !done) return done;
   auto done = begin();
-  begun_ = done.has_value();
   if (!done) rules_->undo_first();
   return done;
 }
 
 Daemon::Outcome Daemon::open_control() {
-  auto control =
-      runtime::ControlSocket::open(loop_, settings().control_socket,
-                                   [this](std::string_view command, std::string& members) { return answer(command, members); });
+  add_frame_commands();
+  add_commands(commands_);
+  auto control = runtime::ControlSocket::open(loop_, settings().control, commands_);
   if (!control) return Failure{control.error()};
   control_ = std::move(*control);
   control_->on_subscription([this](bool wanted) {
@@ -133,24 +129,6 @@ void Daemon::stop() {
   if (remove) rules_->remove();
   log_info("stop", end(remove));
   loop_.stop();
-}
-
-bool Daemon::answer(std::string_view command, std::string& members) {
-  if (!begun_) return false;
-  if (command == "counters") {
-    auto lines = counter_lines();
-    lines.push_back({"rules.repairs", rules_->repairs(), "times that rules were put back"});
-    members = runtime::counters_members(lines);
-    return true;
-  }
-  if (command == "status") {
-    char uptime[32];
-    std::snprintf(uptime, sizeof uptime, "%.1f", std::chrono::duration<double>(runtime::monotonic_now() - started_).count());
-    members = "\"program\":\"" + identity_.program + "\",\"version\":\"" + identity_.version +
-              "\",\"mode\":\"PSV\",\"uptime_s\":" + uptime + "," + status_members();
-    return true;
-  }
-  return answer_more(command, members);
 }
 
 std::vector<Family> rule_families() {

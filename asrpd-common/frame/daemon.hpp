@@ -15,6 +15,7 @@
 #include "io/error.hpp"
 #include "io/rule_set.hpp"
 #include "runtime/claim.hpp"
+#include "runtime/control_command.hpp"
 #include "runtime/control_socket.hpp"
 #include "runtime/event_log.hpp"
 #include "runtime/event_loop.hpp"
@@ -44,7 +45,7 @@ class Daemon {
  protected:
   /// What the frame has to know of the configuration in force.
   struct Settings {
-    std::string control_socket;
+    runtime::ControlPlace control;
     runtime::LogOptions log;
     config::OnStop on_stop = config::OnStop::keep;
   };
@@ -86,8 +87,8 @@ class Daemon {
   [[nodiscard]] virtual std::string status_members() const = 0;
   /// Where lines about events go from now on, or that nobody wants any: `sink` works in the loop's thread.
   virtual void on_subscription(runtime::EventLog::LineSink sink) { events_.set_line_sink(std::move(sink)); }
-  /// Answers a command that only this daemon has; false if it has none of that name.
-  virtual bool answer_more(std::string_view command, std::string& members);
+  /// Adds the commands that only this daemon has. Called once, before anything is opened.
+  virtual void add_commands(runtime::CommandTable& commands) = 0;
   /// Puts back what it changed besides the rules, if those were removed. What the log says of the end.
   virtual std::string end(bool rules_removed) = 0;
 
@@ -111,7 +112,9 @@ class Daemon {
   void end_reload(const Next& next, const Outcome& rules);
   void fail_reload(const std::string& why);
   void stop();
-  bool answer(std::string_view command, std::string& members);
+  void add_frame_commands();
+  [[nodiscard]] std::string counters_members() const;
+  [[nodiscard]] std::string whole_status() const;
 
   Identity identity_;
   TimePoint started_;
@@ -119,10 +122,10 @@ class Daemon {
   runtime::EventLoop loop_;
   runtime::EventLog events_;
   std::unique_ptr<runtime::RuleKeeper> rules_;
+  runtime::CommandTable commands_;
   std::unique_ptr<runtime::ControlSocket> control_;
   std::vector<int> watched_;
   EngineTimer timer_;
-  bool begun_ = false;  // the engine is there
   bool reloading_ = false;
   bool reload_again_ = false;  // SIGHUP came during a reload
 };

@@ -2,23 +2,29 @@
 #include "runtime/control_socket.hpp"
 
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "runtime/control_client.hpp"
 #include "runtime/log.hpp"
 
 namespace asrp::runtime {
 namespace {
 
 using io::IoError;
+
+// A descriptor that cannot be had (EMFILE) leaves the socket readable: it is tried again, not at once.
+constexpr Duration kAcceptPause = std::chrono::milliseconds(5);
 
 bool fill_address(const std::string& path, sockaddr_un& address) {
   address = {};
@@ -31,159 +37,108 @@ bool fill_address(const std::string& path, sockaddr_un& address) {
 /// Names for sockaddr what the sockets interface calls by its base type.
 const sockaddr* generic(const sockaddr_un& address) { return reinterpret_cast<const sockaddr*>(&address); }
 
-struct Client {
-  std::string input;
-  std::string output;
-  bool wants_events = false;
-  bool writing = false;  // a callback for writability is due
-  std::uint64_t lost = 0;
-};
-
 class Socket final : public ControlSocket {
  public:
-  Socket(EventLoop& loop, int fd, std::string path, Handler handler)
-      : loop_(loop), fd_(fd), path_(std::move(path)), handler_(std::move(handler)) {
-    loop_.watch(fd_, [this] { accept_clients(); });
+  Socket(EventLoop& loop, io::UniqueFd fd, std::string path, const CommandTable& commands, Duration stall)
+      : loop_(loop), fd_(std::move(fd)), path_(std::move(path)), commands_(commands), stall_(stall) {
+    loop_.watch(
+        fd_.get(), [this] { accept_clients(); }, kAcceptPause);
   }
   ~Socket() override {
-    for (const auto& [fd, client] : clients_) {
-      loop_.unwatch(fd);
-      close(fd);
-    }
-    loop_.unwatch(fd_);
-    close(fd_);
+    clients_.clear();
+    loop_.unwatch(fd_.get());
     unlink(path_.c_str());
   }
   void on_subscription(std::function<void(bool)> changed) override { subscription_changed_ = std::move(changed); }
-  void publish(const std::string& line) override;
+  void publish(const std::string& line) override {
+    for (const auto& [number, client] : clients_) client->publish(line);
+  }
 
  private:
   void accept_clients();
-  void read_from(int fd);
-  void answer(Client& client, const std::string& line);
-  void write_to(int fd);
-  void remove(int fd);
+  void add(io::UniqueFd fd);
+  bool make_room();
+  void remove(std::uint64_t number);
   void report_subscription();
 
   EventLoop& loop_;
-  int fd_;
+  io::UniqueFd fd_;
   std::string path_;
-  Handler handler_;
-  std::map<int, Client> clients_;
+  const CommandTable& commands_;
+  Duration stall_;
+  std::map<std::uint64_t, std::shared_ptr<ControlClient>> clients_;
+  std::uint64_t last_number_ = 0;
   std::function<void(bool)> subscription_changed_;
   bool subscribed_ = false;
 };
 
 void Socket::accept_clients() {
   for (;;) {
-    const int fd = accept4(fd_, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
-    if (fd < 0) return;
-    if (clients_.size() >= kMaxClients) {
-      close(fd);
-      log_warning("control", "a client was turned away: " + std::to_string(kMaxClients) + " are connected already");
+    io::UniqueFd fd(accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!fd) return;
+    if (clients_.size() < kMaxClients || make_room()) {
+      add(std::move(fd));
       continue;
     }
-    clients_.emplace(fd, Client{});
-    loop_.watch(fd, [this, fd] { read_from(fd); });
+    static constexpr std::string_view kBusy =
+        "{\"ok\":false,\"error\":\"the control socket has all the clients that it takes\",\"kind\":\"busy\"}\n";
+    (void)!send(fd.get(), kBusy.data(), kBusy.size(), MSG_NOSIGNAL);
+    log_warning("control", "a client was turned away: " + std::to_string(kMaxClients) + " are connected already");
   }
 }
 
-void Socket::read_from(int fd) {
-  Client& client = clients_.at(fd);
-  char chunk[4096];
-  const ssize_t size = read(fd, chunk, sizeof chunk);
-  if (size < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (size <= 0) return remove(fd);
-  client.input.append(chunk, static_cast<std::size_t>(size));
-  for (std::size_t end; (end = client.input.find('\n')) != std::string::npos;) {
-    const std::string line = client.input.substr(0, end);
-    client.input.erase(0, end + 1);
-    answer(client, line);
-  }
-  if (client.input.size() > kMaxRequest || client.output.size() > kMaxQueued) return remove(fd);
-  write_to(fd);
+void Socket::add(io::UniqueFd fd) {
+  const std::uint64_t number = ++last_number_;
+  ControlClient::Calls calls;
+  calls.on_request = [this](std::string_view line, const ControlAnswer& answer) { commands_.run(line, answer); };
+  calls.on_subscribed = [this] { report_subscription(); };
+  calls.on_end = [this, number] { remove(number); };
+  const auto client = std::make_shared<ControlClient>(loop_, std::move(fd), std::move(calls), stall_);
+  clients_.emplace(number, client);
+  client->begin();
 }
 
-void Socket::answer(Client& client, const std::string& line) {
-  const auto request = nlohmann::json::parse(line, nullptr, false);
-  if (!request.is_object() || !request.contains("command") || !request["command"].is_string()) {
-    client.output += "{\"ok\":false,\"error\":\"a request is one line with a JSON object that has a command\"}\n";
-    return;
-  }
-  const std::string command = request["command"];
-  if (command == "events") {
-    client.wants_events = true;
-    client.output += "{\"ok\":true}\n";
-    report_subscription();
-    return;
-  }
-  std::string members;
-  if (handler_(command, members)) {
-    client.output += "{\"ok\":true" + (members.empty() ? "" : "," + members) + "}\n";
-  } else {
-    client.output += "{\"ok\":false,\"error\":" + json_quoted("no command \"" + command + "\" here") + "}\n";
-  }
+/// Clients that only sit there give way, the longest silent first.
+bool Socket::make_room() {
+  auto oldest = clients_.end();
+  for (auto each = clients_.begin(); each != clients_.end(); ++each)
+    if (each->second->is_idle() && (oldest == clients_.end() || each->second->last_active() < oldest->second->last_active()))
+      oldest = each;
+  if (oldest == clients_.end()) return false;
+  clients_.erase(oldest);
+  return true;
 }
 
-void Socket::write_to(int fd) {
-  Client& client = clients_.at(fd);
-  while (!client.output.empty()) {
-    const ssize_t size = send(fd, client.output.data(), client.output.size(), MSG_NOSIGNAL);
-    if (size > 0) {
-      client.output.erase(0, static_cast<std::size_t>(size));
-      continue;
-    }
-    if (errno == EINTR) continue;
-    if (errno != EAGAIN) return remove(fd);
-    if (!client.writing) {
-      client.writing = true;
-      loop_.once_writable(fd, [this, fd] {
-        if (const auto found = clients_.find(fd); found != clients_.end()) {
-          found->second.writing = false;
-          write_to(fd);
-        }
-      });
-    }
-    return;
-  }
-}
-
-void Socket::publish(const std::string& line) {
-  for (auto& [fd, client] : clients_) {
-    if (!client.wants_events) continue;
-    if (client.output.size() + line.size() > kMaxQueued) {
-      ++client.lost;
-      continue;
-    }
-    if (client.lost > 0) client.output += "{\"lost\":" + std::to_string(std::exchange(client.lost, 0)) + "}\n";
-    client.output += line;
-    client.output += '\n';
-    // Written when the loop comes round: events are published in the middle of a burst, and a burst goes out in one write.
-    if (!client.writing) {
-      client.writing = true;
-      loop_.once_writable(fd, [this, fd = fd] {
-        if (const auto found = clients_.find(fd); found != clients_.end()) {
-          found->second.writing = false;
-          write_to(fd);
-        }
-      });
-    }
-  }
-}
-
-void Socket::remove(int fd) {
-  loop_.unwatch(fd);
-  close(fd);
-  clients_.erase(fd);
+void Socket::remove(std::uint64_t number) {
+  clients_.erase(number);
   report_subscription();
 }
 
 void Socket::report_subscription() {
-  bool wanted = false;
-  for (const auto& [fd, client] : clients_) wanted = wanted || client.wants_events;
+  const bool wanted =
+      std::any_of(clients_.begin(), clients_.end(), [](const auto& each) { return each.second->wants_events(); });
   if (wanted == subscribed_) return;
   subscribed_ = wanted;
   if (subscription_changed_) subscription_changed_(wanted);
+}
+
+/// Nobody can connect before mode and group are as configured: bound without any permission, and listening last.
+std::optional<IoError> bind_and_listen(int fd, const sockaddr_un& address, const ControlPlace& place) {
+  const std::string operation = "open control socket " + place.path;
+  const mode_t old_mask = umask(0777);
+  const bool bound = bind(fd, generic(address), sizeof address) == 0;
+  const int error = errno;
+  umask(old_mask);
+  if (!bound) return IoError{operation, error, std::string(io::kPlaceAdvice)};
+  if (!place.group.empty()) {
+    const auto group = find_group(place.group);
+    if (!group) return IoError{operation, 0, "there is no group \"" + place.group + "\""};
+    if (lchown(place.path.c_str(), static_cast<uid_t>(-1), *group) != 0)
+      return IoError{"give control socket " + place.path + " to group " + place.group, errno,
+                     "the daemon must be in that group, or be started as root"};
+  }
+  if (chmod(place.path.c_str(), place.mode) != 0 || listen(fd, 16) != 0) return IoError{operation, errno, ""};
+  return std::nullopt;
 }
 
 }  // namespace
@@ -191,11 +146,17 @@ void Socket::report_subscription() {
 bool is_answered(const std::string& path) {
   sockaddr_un address;
   if (!fill_address(path, address)) return false;
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
-  const bool answered = connect(fd, generic(address), sizeof address) == 0;
-  close(fd);
-  return answered;
+  const io::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  return fd && connect(fd.get(), generic(address), sizeof address) == 0;
+}
+
+std::optional<gid_t> find_group(const std::string& name) {
+  gid_t number = 0;
+  const char* const end = name.data() + name.size();
+  if (const auto [rest, error] = std::from_chars(name.data(), end, number); error == std::errc{} && rest == end) return number;
+  const struct group* const found = getgrnam(name.c_str());
+  if (found == nullptr) return std::nullopt;
+  return found->gr_gid;
 }
 
 std::string counters_members(const std::vector<CounterLine>& lines) {
@@ -209,7 +170,9 @@ std::string counters_members(const std::vector<CounterLine>& lines) {
   return "\"counters\":{" + values + "},\"help\":{" + help + "}";
 }
 
-Result<std::unique_ptr<ControlSocket>, IoError> ControlSocket::open(EventLoop& loop, const std::string& path, Handler handler) {
+Result<std::unique_ptr<ControlSocket>, IoError> ControlSocket::open(EventLoop& loop, const ControlPlace& place,
+                                                                    const CommandTable& commands, Duration stall) {
+  const std::string& path = place.path;
   sockaddr_un address;
   if (!fill_address(path, address))
     return Failure{IoError{"open control socket \"" + path + "\"", ENAMETOOLONG, "give control_socket 1 to 107 characters"}};
@@ -221,17 +184,13 @@ Result<std::unique_ptr<ControlSocket>, IoError> ControlSocket::open(EventLoop& l
   if (lstat(path.c_str(), &there) == 0 && !S_ISSOCK(there.st_mode))
     return Failure{IoError{"open control socket " + path, EEXIST, "something else than a socket is there; give another path"}};
   unlink(path.c_str());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-  if (fd < 0) return Failure{IoError{"open control socket " + path, errno, ""}};
-  const mode_t old_mask = umask(0117);  // 0660 from the first instant
-  const bool bound = bind(fd, generic(address), sizeof address) == 0 && listen(fd, 16) == 0;
-  const int error = errno;
-  umask(old_mask);
-  if (!bound) {
-    close(fd);
-    return Failure{IoError{"open control socket " + path, error, std::string(io::kPlaceAdvice)}};
+  io::UniqueFd fd(socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!fd) return Failure{IoError{"open control socket " + path, errno, ""}};
+  if (auto trouble = bind_and_listen(fd.get(), address, place)) {
+    unlink(path.c_str());
+    return Failure{std::move(*trouble)};
   }
-  return std::unique_ptr<ControlSocket>(std::make_unique<Socket>(loop, fd, path, std::move(handler)));
+  return std::unique_ptr<ControlSocket>(std::make_unique<Socket>(loop, std::move(fd), path, commands, stall));
 }
 
 }  // namespace asrp::runtime

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The Unix socket beside a daemon: newline-delimited JSON. A request is {"command": "..."}; its answer is one line with
-// {"ok": true, ...} or {"ok": false, "error": "..."}. `events` answers {"ok": true} and then a line per engine event; a client
-// that reads too slowly loses lines, and is told how many by {"lost": n}.
+// The Unix socket beside a daemon: newline-delimited JSON, whose requests and answers control_command.hpp describes. A client
+// has one request at a time: what it sends meanwhile waits in its own socket. `events` answers {"ok": true} and then a line per
+// engine event; a client that reads too slowly loses lines, and is told how many by {"lost": n}.
+//
+// Who may connect is what the file's mode and group say, from its first instant on. What comes is bounded all the same: the
+// octets of a line, the clients, what waits for each of them, and how long one may leave an answer unread.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <functional>
@@ -12,23 +17,32 @@
 #include <vector>
 
 #include "asrp/base/result.hpp"
+#include "asrp/base/time.hpp"
 #include "io/error.hpp"
+#include "runtime/control_command.hpp"
 #include "runtime/event_loop.hpp"
 
 namespace asrp::runtime {
 
+/// Where the socket is and who may use it.
+struct ControlPlace {
+  std::string path;
+  std::uint32_t mode = 0660;
+  std::string group = {};  // empty: the daemon's own
+  friend bool operator==(const ControlPlace&, const ControlPlace&) = default;
+};
+
 class ControlSocket {
  public:
-  /// Answers a command with the members of the answer, e.g. `"counters":{...}`; false if there is no such command.
-  using Handler = std::function<bool(std::string_view command, std::string& members)>;
-
   static constexpr std::size_t kMaxClients = 64;
-  static constexpr std::size_t kMaxRequest = 4096;            // octets of one line
-  static constexpr std::size_t kMaxQueued = 4 * 1024 * 1024;  // octets that wait for one client
+  static constexpr std::size_t kMaxRequest = 4096;     // octets of one line; the client is told and closed
+  static constexpr std::size_t kMaxEvents = 1u << 20;  // octets of event lines that wait for one client; the rest is lost
+  static constexpr Duration kStall = std::chrono::seconds(30);  // an answer that nobody reads for so long is given up
 
-  /// Listens at `path`, mode 0660. A stale socket file is replaced; one that a running daemon answers at is an error. `loop`
-  /// must outlive the object.
-  static Result<std::unique_ptr<ControlSocket>, io::IoError> open(EventLoop& loop, const std::string& path, Handler handler);
+  /// Listens at `place`. A stale socket file is replaced; one that a running daemon answers at is an error. `loop` and
+  /// `commands` must outlive the object; commands may be added later.
+  static Result<std::unique_ptr<ControlSocket>, io::IoError> open(EventLoop& loop, const ControlPlace& place,
+                                                                  const CommandTable& commands, Duration stall = kStall);
   virtual ~ControlSocket() = default;
 
   /// Whether some client wants event lines, and a callback for when that changes.
@@ -39,6 +53,8 @@ class ControlSocket {
 
 /// Whether a program answers at this control socket: another instance is running.
 bool is_answered(const std::string& path);
+/// The group of this name or number; none if there is no such group.
+std::optional<gid_t> find_group(const std::string& name);
 
 /// One line of the answer to `counters`.
 struct CounterLine {

@@ -35,6 +35,7 @@ struct Watched {
   EventLoop::Callback on_writable;
   Duration pause;
   std::optional<TimePoint> resume;  // pauses until then
+  bool reading = true;
 };
 
 struct Periodic {
@@ -102,7 +103,8 @@ struct EventLoop::Impl {
 void EventLoop::Impl::set_interest(int operation, std::uint64_t number, const Watched& w) {
   epoll_event event{};
   // One shot where there are pauses: not even an error calls during one.
-  event.events = EPOLLIN | (w.on_writable ? EPOLLOUT : 0u) | (w.pause > Duration::zero() ? EPOLLONESHOT : 0u);
+  event.events =
+      (w.reading ? EPOLLIN : 0u) | (w.on_writable ? EPOLLOUT : 0u) | (w.pause > Duration::zero() ? EPOLLONESHOT : 0u);
   event.data.u64 = number;
   if (::epoll_ctl(epoll.get(), operation, w.descriptor, &event) != 0) fail("watch a descriptor");
 }
@@ -220,7 +222,7 @@ EventLoop::~EventLoop() {
 void EventLoop::watch(int descriptor, Callback on_readable, Duration pause) {
   unwatch(descriptor);
   const std::uint64_t number = ++impl_->last_number;
-  auto watched = std::make_shared<Watched>(Watched{descriptor, std::move(on_readable), {}, pause, {}});
+  auto watched = std::make_shared<Watched>(Watched{descriptor, std::move(on_readable), {}, pause, {}, true});
   impl_->set_interest(EPOLL_CTL_ADD, number, *watched);
   impl_->watched[number] = std::move(watched);
   impl_->numbers[descriptor] = number;
@@ -231,6 +233,15 @@ void EventLoop::once_writable(int descriptor, Callback on_writable) {
   if (found == impl_->numbers.end()) return;
   Watched& w = *impl_->watched[found->second];
   w.on_writable = std::move(on_writable);
+  impl_->set_interest(EPOLL_CTL_MOD, found->second, w);
+}
+
+void EventLoop::set_reading(int descriptor, bool wanted) {
+  const auto found = impl_->numbers.find(descriptor);
+  if (found == impl_->numbers.end()) return;
+  Watched& w = *impl_->watched[found->second];
+  if (w.reading == wanted) return;
+  w.reading = wanted;
   impl_->set_interest(EPOLL_CTL_MOD, found->second, w);
 }
 

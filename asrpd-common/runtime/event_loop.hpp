@@ -26,6 +26,8 @@ class EventLoop {
   void watch(int descriptor, Callback on_readable, Duration pause = Duration::zero());
   /// Calls back once, when a watched descriptor is writable.
   void once_writable(int descriptor, Callback on_writable);
+  /// Whether what can be read calls back, as it does at first. An error or a hang-up calls in any case.
+  void set_reading(int descriptor, bool wanted);
   void unwatch(int descriptor);
 
   /// The one timer of the engine: calls back at `at`; a new time replaces the old one.

@@ -114,6 +114,13 @@ std::optional<std::string> configure_log(const LogOptions& options) {
 
 LogLevel log_level() { return state().level; }
 
+void set_log_level(LogLevel level) {
+  State& s = state();
+  const std::lock_guard lock(s.mutex);
+  if (s.logger) s.logger->set_level(spdlog_level(level));
+  s.level = level;
+}
+
 void log_lazily(LogLevel level, std::string_view kind, const std::function<std::string()>& text) {
   State& s = state();
   if (level < s.level) return;

@@ -50,6 +50,8 @@ class LogLimiter {
 /// Opens the log, or changes it at a reload. Returns why that failed; the log then stays as it was.
 std::optional<std::string> configure_log(const LogOptions& options);
 LogLevel log_level();
+/// Until the next configure_log().
+void set_log_level(LogLevel level);
 
 /// One line; from any thread. `kind` is a short constant ("rules", "reload"): the field by which lines are limited and found.
 /// Errors, and what became of a reload, are never left out.

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "runtime/privileges.hpp"
 
+#include <grp.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
 namespace asrp::runtime {
 namespace {
@@ -37,6 +40,16 @@ std::optional<std::string> missing_capabilities(const std::string& program) {
   const bool raw = (sets.data[0].effective & kNetRaw) != 0;
   if (admin && raw) return std::nullopt;
   return capability_advice(program, !admin, !raw);
+}
+
+void join_group(gid_t group) {
+  const int count = getgroups(0, nullptr);
+  if (count < 0) return;
+  std::vector<gid_t> groups(static_cast<std::size_t>(count));
+  if (getgroups(count, groups.data()) != count) return;
+  if (std::find(groups.begin(), groups.end(), group) != groups.end()) return;
+  groups.push_back(group);
+  static_cast<void>(setgroups(groups.size(), groups.data()));
 }
 
 WithoutOverride::WithoutOverride() {

@@ -2,6 +2,8 @@
 // What the daemons may do: CAP_NET_ADMIN and CAP_NET_RAW, and nothing else once they run.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,6 +19,9 @@ std::string capability_advice(const std::string& program, bool lacks_net_admin, 
 /// Keeps CAP_NET_ADMIN and CAP_NET_RAW, also for the iptables programs that the daemon runs, and gives up all others for good.
 /// Returns why that failed.
 std::optional<std::string> drop_other_capabilities();
+
+/// Adds a group to those that the process is in, if it may; what needs it tells if that failed.
+void join_group(gid_t group);
 
 /// While it lives, root's right to pass over the permissions of files is not in effect: what a check finds out is then what
 /// holds once all but the two capabilities are given up.

@@ -227,7 +227,7 @@ TEST_CASE("a file that never ends is a problem, as configuration and as key") {
   CHECK(!node::parse_config(text, "x.toml", problems));
   CHECK(problems.errors() == 1);
   CHECK(problems.list.back().to_string() ==
-        "x.toml:10:keys.placement_key_file: found something else than a key of 32 hexadecimal digits");
+        "x.toml:12:keys.placement_key_file: found something else than a key of 32 hexadecimal digits");
 }
 
 TEST_CASE("the examples of the package are good") {

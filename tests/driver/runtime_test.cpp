@@ -17,7 +17,6 @@
 #include <thread>
 
 #include "runtime/clock.hpp"
-#include "runtime/control_socket.hpp"
 #include "runtime/event_log.hpp"
 #include "runtime/event_loop.hpp"
 #include "runtime/log.hpp"
@@ -104,18 +103,6 @@ TEST_CASE("events: text and JSON tell what there is, and nothing else") {
 TEST_CASE("privileges: one message names what is missing and what to do") {
   CHECK(capability_advice("asrpd-node", true, true).find("CAP_NET_ADMIN and CAP_NET_RAW: ") != std::string::npos);
   CHECK(capability_advice("asrpd-node", false, true).find("lacks CAP_NET_RAW: ") != std::string::npos);
-}
-
-TEST_CASE("control socket: a file that is no socket is left alone") {
-  EventLoop loop;
-  char name[] = "asrp-control-XXXXXX";
-  const int file = mkstemp(name);
-  REQUIRE(file >= 0);
-  close(file);
-  const auto opened = ControlSocket::open(loop, name, {});
-  CHECK(!opened.has_value());
-  CHECK(access(name, F_OK) == 0);
-  unlink(name);
 }
 
 TEST_CASE("random: numbers differ, whatever the sizes asked for") {
@@ -314,120 +301,4 @@ TEST_CASE("loop: readable descriptors, timers, posts from other threads") {
   loop.unwatch(ends[0]);
   close(ends[0]);
   close(ends[1]);
-}
-
-namespace {
-
-struct Folder {
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "asrp-ctl-XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~Folder() { std::filesystem::remove_all(path); }
-  std::string path;
-};
-
-int connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  REQUIRE(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
-  return fd;
-}
-
-void say(int fd, const std::string& text) { REQUIRE(write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size())); }
-
-/// Everything up to the end of the connection.
-std::string read_all(int fd) {
-  std::string out;
-  char chunk[65536];
-  for (ssize_t n; (n = read(fd, chunk, sizeof chunk)) > 0;) out.append(chunk, static_cast<std::size_t>(n));
-  return out;
-}
-
-bool answer(std::string_view command, std::string& members) {
-  if (command != "hello") return false;
-  members = "\"world\":1";
-  return true;
-}
-
-}  // namespace
-
-TEST_CASE("control socket: answers, refuses, survives garbage; mode 0660; a second instance is turned away") {
-  const Folder folder;
-  const std::string path = folder.path + "/made/x.sock";
-  EventLoop loop;
-  auto control = ControlSocket::open(loop, path, answer);
-  REQUIRE(control);
-  struct stat status {};
-  REQUIRE(stat(path.c_str(), &status) == 0);
-  CHECK((status.st_mode & 0777) == 0660);
-  const auto second = ControlSocket::open(loop, path, answer);
-  CHECK(!second);
-  CHECK(second.error().to_string().find("another instance is running") != std::string::npos);
-
-  const int fd = connect_to(path);
-  say(fd, "{\"command\":\"hello\"}\n{\"command\":\"bye\"}\nnonsense\n[]\n{\"command\":7}\n{\"comm");
-  say(fd, "and\":\"hello\"}\n");
-  shutdown(fd, SHUT_WR);
-  const int flood = connect_to(path);
-  say(flood, std::string(20000, 'x'));  // a line without end
-  shutdown(flood, SHUT_WR);
-  std::thread client([&] {
-    const std::string got = read_all(fd);
-    const std::string refused = "{\"ok\":false,\"error\":\"a request is one line with a JSON object that has a command\"}\n";
-    CHECK(got == "{\"ok\":true,\"world\":1}\n{\"ok\":false,\"error\":\"no command \\\"bye\\\" here\"}\n" + refused + refused +
-                     refused + "{\"ok\":true,\"world\":1}\n");
-    CHECK(read_all(flood).empty());
-    loop.post([&] { loop.stop(); });
-  });
-  loop.run();
-  client.join();
-  close(fd);
-  close(flood);
-}
-
-TEST_CASE("control socket: a slow reader of events loses lines and is told how many") {
-  const Folder folder;
-  const std::string path = folder.path + "/x.sock";
-  EventLoop loop;
-  auto control = ControlSocket::open(loop, path, answer);
-  REQUIRE(control);
-  std::uint64_t published = 0;
-  bool wanted = false;
-  (*control)->on_subscription([&](bool now) {
-    wanted = now;
-    if (!now) return loop.stop();
-    // Far more than a client may have waiting, in one burst: nothing is written before the loop comes round.
-    const std::string line(1000, 'e');
-    for (int i = 0; i < 10000; ++i, ++published) (*control)->publish(line);
-    loop.every(milliseconds(1), [&, line] {
-      (*control)->publish(line);
-      ++published;
-    });
-  });
-  const int fd = connect_to(path);
-  say(fd, "{\"command\":\"events\"}\n");
-  std::uint64_t lines = 0;
-  std::uint64_t lost = 0;
-  std::thread client([&] {
-    std::string text;
-    char chunk[65536];
-    for (ssize_t n; lost == 0 && (n = read(fd, chunk, sizeof chunk)) > 0;) {
-      text.append(chunk, static_cast<std::size_t>(n));
-      for (std::size_t end; (end = text.find('\n')) != std::string::npos; text.erase(0, end + 1)) {
-        if (text[0] == 'e') ++lines;
-        if (text.rfind("{\"lost\":", 0) == 0) lost = std::stoull(text.substr(8));
-      }
-    }
-    close(fd);
-  });
-  loop.run();
-  client.join();
-  CHECK(!wanted);
-  CHECK(lost > 0);
-  CHECK(lines > 0);
-  CHECK(lines + lost <= published);
 }

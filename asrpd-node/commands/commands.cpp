@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "asrpd-node/commands/commands.hpp"
+
+namespace asrp::node {
+
+void add_commands(runtime::CommandTable& commands, NodeAccess& node) {
+  for (const auto declare : {services_command}) commands.add(declare(node));
+}
+
+}  // namespace asrp::node

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+// The commands of the control socket that only a node has. To add one: a file of its own here with a function that declares it,
+// its line below and in commands.cpp; its counterpart is a file in tools/asrpctl/commands.
+#pragma once
+
+#include <functional>
+
+#include "asrp/engine/node_options.hpp"
+#include "asrpd-node/config.hpp"
+#include "asrpd-node/worker.hpp"
+#include "runtime/control_command.hpp"
+#include "runtime/event_loop.hpp"
+
+namespace asrp::node {
+
+/// What commands may use of the running node, in the loop's thread.
+class NodeAccess {
+ public:
+  virtual ~NodeAccess() = default;
+  /// In force now.
+  [[nodiscard]] virtual const NodeConfig& config() const = 0;
+  [[nodiscard]] virtual const engine::NodeOptions& options() const = 0;
+  [[nodiscard]] virtual runtime::EventLoop& event_loop() = 0;
+  /// One after the other, each in its own thread; returns when all are done.
+  virtual void for_each_worker(const std::function<void(Worker&)>& task) = 0;
+};
+
+/// Adds all. `node` must outlive the table.
+void add_commands(runtime::CommandTable& commands, NodeAccess& node);
+
+runtime::ControlCommand services_command(NodeAccess& node);
+
+}  // namespace asrp::node
