@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 import unittest
+from collections.abc import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FIXTURES = ROOT / "tests/config"
@@ -148,11 +150,12 @@ class Daemons(unittest.TestCase):
 class FakeDaemon:
     """Answers one line per request from a table; anything else is refused."""
 
-    def __init__(self, path: str, answers: dict[str, list[str]]) -> None:
+    def __init__(self, path: str, answers: dict[str, list[str] | Callable[[], list[str]]]) -> None:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(path)
         self._listener.listen()
-        self._answers = answers
+        self.answers = answers
+        self.requests: list[dict[str, object]] = []
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _serve(self) -> None:
@@ -161,9 +164,12 @@ class FakeDaemon:
                 client, _ = self._listener.accept()
             except OSError:
                 return
-            with client, client.makefile("rw", encoding="utf-8") as stream:
+            with contextlib.suppress(ConnectionError), client, client.makefile("rw", encoding="utf-8") as stream:
                 for line in stream:
-                    lines = self._answers.get(json.loads(line)["command"], ['{"ok":false,"error":"no such thing"}'])
+                    self.requests.append(json.loads(line))
+                    lines = self.answers.get(self.requests[-1]["command"], ['{"ok":false,"error":"no such thing"}'])
+                    if callable(lines):
+                        lines = lines()
                     stream.write("".join(each + "\n" for each in lines))
                     stream.flush()
                     if len(lines) > 1:
@@ -206,7 +212,8 @@ class Control(unittest.TestCase):
         self.assertEqual(run(CTL, "counters", "--socket", self.path).returncode, 0)
 
     def test_watch_repeats_until_it_is_stopped(self) -> None:
-        watching = subprocess.Popen([CTL, "--socket", self.path, "counters", "--watch", "--json"], stdout=subprocess.PIPE, text=True)
+        watching = subprocess.Popen([CTL, "--socket", self.path, "counters", "--watch", "0.1", "--json"],
+                                    stdout=subprocess.PIPE, text=True)
         assert watching.stdout is not None
         lines = [watching.stdout.readline() for _ in range(2)]
         watching.send_signal(signal.SIGINT)
@@ -214,6 +221,89 @@ class Control(unittest.TestCase):
         watching.stdout.close()
         self.assertEqual(lines[0], lines[1])
         self.assertEqual(json.loads(lines[0])["b.two"], 2)
+
+    def test_watch_on_a_pipe_shows_rates_between_two_samples(self) -> None:
+        """The daemon counts one more at each question: so many a second as it was asked."""
+        values = iter(range(100, 1000, 10))
+        self._daemon.answers["counters"] = lambda: ['{"ok":true,"counters":{"x":%d},"help":{"x":"text"}}' % next(values)]
+        watching = subprocess.Popen([CTL, "--socket", self.path, "counters", "--watch=0.2"], stdout=subprocess.PIPE, text=True)
+        assert watching.stdout is not None
+        lines = [watching.stdout.readline() for _ in range(4)]
+        watching.kill()
+        watching.wait(LIMIT)
+        watching.stdout.close()
+        self.assertEqual([lines[0], lines[2]], ["\n", "\n"])
+        self.assertEqual(lines[1], "x  100  text\n")
+        self.assertRegex(lines[3], r"^x  110  \d+(\.\d)?/s  text\n$")
+        rate = float(lines[3].split()[2][:-2])
+        self.assertTrue(0 < rate <= 50, rate)  # at least 0.2 s lay between the two
+
+    def test_watch_may_stand_before_the_command_and_has_bounds(self) -> None:
+        for argv in (["--watch", "0", "counters"], ["--watch", "x", "counters"], ["counters", "--watch", "-1"]):
+            self.assertEqual(self.ctl(*argv).returncode, 2, argv)
+        watching = subprocess.Popen([CTL, "--socket", self.path, "--json", "--watch", "counters"], stdout=subprocess.PIPE, text=True)
+        assert watching.stdout is not None
+        self.assertEqual(json.loads(watching.stdout.readline())["b.two"], 2)
+        watching.kill()
+        watching.wait(LIMIT)
+        watching.stdout.close()
+
+    def test_each_command_has_help_with_an_example(self) -> None:
+        commands = re.findall(r"(?m)^  ([a-z]+) {2,}\S", run(CTL, "--help").stdout.split("Subcommands:")[1])
+        self.assertIn("counters", commands)
+        for command in commands:
+            done = run(CTL, command, "--help")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertRegex(done.stdout, rf"Example:\n  asrpctl .*{command}", command)
+
+    def test_colours_only_on_a_terminal(self) -> None:
+        self._daemon.answers["status"] = ['{"ok":true,"program":"asrpd-node","ready":false}']
+        self.assertNotIn("\033", self.ctl("status").stdout)
+        for term, wanted in (("xterm", True), ("dumb", False)):
+            controller, terminal = os.openpty()
+            done = subprocess.run([CTL, "--socket", self.path, "status"], stdout=terminal, timeout=LIMIT, check=True,
+                                  env={**os.environ, "TERM": term, "NO_COLOR": ""})
+            os.close(terminal)
+            self.assertEqual(done.returncode, 0)
+            self.assertEqual(b"\033[31mno" in os.read(controller, 4096), wanted, term)
+            os.close(controller)
+
+    def test_what_a_daemon_says_cannot_steer_the_terminal(self) -> None:
+        self._daemon.answers["status"] = [json.dumps({"ok": True, "program": "a\033]0;x\007b"})]
+        self.assertIn("a\\x1b]0;x\\x07b", self.ctl("status").stdout)
+        self._daemon.answers["services"] = [json.dumps({"ok": False, "error": "no\033[2J"})]
+        self.assertIn("asrpctl: no\\x1b[2J\n", self.ctl("services").stderr)
+
+    def test_services_of_both_daemons(self) -> None:
+        self._daemon.answers["services"] = [json.dumps({"ok": True, "services": [
+            {"name": "web", "protocol": "tcp", "address": "192.0.2.1:80", "forward": "nat", "routing": "asymmetric", "pool": "p",
+             "servers": 12, "active": 3}]})]
+        self.assertEqual(self.ctl("services").stdout.splitlines(),
+                         ["SERVICE  PROTOCOL  ADDRESS       FORWARD  ROUTING     POOL  SERVERS  ACTIVE",
+                          "web      tcp       192.0.2.1:80  nat      asymmetric  p          12       3"])
+        self._daemon.answers["services"] = [json.dumps({"ok": True, "services": [{"protocol": "udp", "port": 53, "push": "auto"}]})]
+        self.assertEqual(self.ctl("services").stdout, "PROTOCOL  PORT  PUSH\nudp         53  auto\n")
+        self._daemon.answers["services"] = ['{"ok":true,"services":[]}']
+        self.assertEqual(self.ctl("services").stdout, "no services\n")
+        self.assertEqual(json.loads(self.ctl("services", "--json").stdout), {"services": []})
+
+    def test_log_level(self) -> None:
+        self._daemon.answers["log"] = ['{"ok":true,"level":"debug"}']
+        self.assertEqual(self.ctl("log", "debug").stdout, "debug\n")
+        self.assertEqual(self._daemon.requests[-1], {"command": "log", "level": "debug"})
+        self.assertEqual(self.ctl("log").stdout, "debug\n")
+        self.assertEqual(self._daemon.requests[-1], {"command": "log"})
+        self.assertEqual(self.ctl("log", "loud").returncode, 2)
+
+    def test_a_daemon_that_does_not_know_the_command_is_named(self) -> None:
+        unknown = '{"ok":false,"error":"no command \\"services\\" here","kind":"command"}'
+        self._daemon.answers["services"] = [unknown]
+        done = self.ctl("services")
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r'^asrpctl: asrpd-node 9 at \S+: no command "services" here; this asrpctl is of version \S+\n$')
+        own = run(CTL, "--version").stdout.split()[1]
+        self._daemon.answers["status"] = [json.dumps({"ok": True, "program": "asrpd-holder", "version": own})]
+        self.assertIn("it is one of the other daemon", self.ctl("services").stderr)
 
     def test_status(self) -> None:
         self.assertEqual(json.loads(self.ctl("status", "--json").stdout)["gauges"]["waiting"], 3)

@@ -2,14 +2,17 @@
 // The client's end of a daemon's control socket: newline-delimited JSON.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace asrp::ctl {
 
 struct Answer {
   bool ok = false;
-  std::string line;   // the whole answer
-  std::string error;  // why not ok
+  std::string error;    // why not ok
+  nlohmann::json body;  // the whole answer, an object
+  /// What kind of refusal: "command" where the daemon has no such command, "argument", "request", "busy"; else empty.
+  [[nodiscard]] std::string kind() const;
 };
 
 class ControlClient {
@@ -21,14 +24,15 @@ class ControlClient {
 
   /// Connects; returns what is wrong and what to do, or nothing.
   std::string connect(const std::string& path);
-  Answer ask(const std::string& command);
+  /// `request` is an object with "command" and the arguments.
+  Answer ask(const nlohmann::json& request);
   /// The next line of a stream; false when the daemon has closed it.
   bool next_line(std::string& line);
-  void wait_a_second() const;
 
  private:
   int fd_ = -1;
   std::string input_;
+  std::size_t taken_ = 0;  // of input_
 };
 
 }  // namespace asrp::ctl

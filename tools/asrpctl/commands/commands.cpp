@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "commands/commands.hpp"
+
+namespace asrp::ctl {
+
+std::vector<Command> all_commands() {
+  return {status_command(), services_command(), counters_command(), events_command(), log_command()};
+}
+
+}  // namespace asrp::ctl
