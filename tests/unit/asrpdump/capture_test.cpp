@@ -199,12 +199,22 @@ TEST_CASE("of a pcapng file of the other byte order, too; what is damaged is lef
   PcapngBlocks blocks;
   const std::string big = kSectionBig + "0000000100000014";
   CHECK(to_hex(mended(hex(big + "006500000000006000000014"), 5, blocks)) == big + "000c00000000000000000014");
+  const std::string interface = "0100000014000000650000006000000014000000";
   for (const std::string& damaged :
-       {std::string("0a0d0d0a1c00000000000000ffffffff65000000"), kSectionLittle + "0100000007000000650000006000000065000000"}) {
+       {std::string("0a0d0d0a1c00000000000000ffffffff65000000"), kSectionLittle + "0100000007000000650000006000000065000000",
+        kSectionLittle + "050000000e000000aaaaaaaaaaaa" + interface, kSectionLittle + "0500000008000000" + interface,
+        kSectionLittle + "01000000100000006500000010000000"}) {
     PcapngBlocks lost;
     CHECK(to_hex(mended(hex(damaged), 3, lost)) == damaged);
     CHECK(lost.link_type() == -1);
   }
+  // A packet without a length of its own that isn't even long enough to say how long it was.
+  PcapngBlocks blunt;
+  const std::string packet =
+      "030000000c0000000c000000"
+      "01000000";
+  CHECK(to_hex(mended(hex(kSectionLittle + "0100000014000000010000000400000014000000" + packet), 5, blunt)) ==
+        kSectionLittle + "0100000014000000010000000000000014000000" + packet);
 }
 
 TEST_CASE("the filter of live captures takes what can hold ASRP") {

@@ -252,6 +252,22 @@ TEST_CASE("other kinds, another ExID, another port") {
   CHECK_FALSE(bench.take(tcp_ns())->sighting.present());
 }
 
+TEST_CASE("a datagram to ASRP-PORT that carries a message in its options is another one only if its data are one, too") {
+  for (const Buffer& data : {Buffer(kNs.build()), Buffer{'h', 'e', 'l', 'l', 'o'}}) {
+    Bench bench;
+    const Packet* packet = bench.take(with_message(standalone_of(data), kNs.build()));
+    REQUIRE(packet != nullptr);
+    CHECK(packet->sighting.carriage == packet::Carriage::inline_udp);
+    CHECK_FALSE(packet->again);
+    packet = bench.decoder().another();
+    CHECK((packet != nullptr) == (data.size() > 5));
+    if (packet == nullptr) continue;
+    CHECK(packet->again);
+    CHECK(packet->sighting.carriage == packet::Carriage::standalone);
+    CHECK(bench.decoder().another() == nullptr);
+  }
+}
+
 TEST_CASE("agrees with libasrp's locate() on any packet, with and without a message") {
   RandomPackets packets(11);
   for (int i = 0; i < 20'000; ++i) {
@@ -489,6 +505,10 @@ TEST_CASE("a fragment without a length, and no next header, have none from the f
   Bench bench;
   CHECK(bench.take(piece) == nullptr);
   CHECK(bench.decoder().counts().damaged == 1);
+  Buffer piece6 = udp("[2001:db8::1]:1", "[2001:db8::2]:2").extension(44, "00000100000000").payload("question").build();
+  store_u16(piece6, 4, 0);
+  CHECK(bench.take(piece6) == nullptr);
+  CHECK(bench.decoder().counts().damaged == 2);
   Buffer nothing = qs6();
   nothing[6] = 59;
   store_u16(nothing, 4, 0);
