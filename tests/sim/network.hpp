@@ -52,11 +52,14 @@ class Network {
   /// Both directions of a client's traffic take the same node, whatever is translated.
   void set_symmetric(bool symmetric) { symmetric_ = symmetric; }
   void set_impairment(Impairment impairment) { impairment_ = impairment; }
+  /// Clients and applications say no more; nodes and holders go on.
+  void silence_ends() { ends_are_silent_ = true; }
 
   void send(From from, Buffer packet) {
     const auto view = packet::PacketView::parse(packet);
     if (!view) return;
     if (random_.below(1000) < impairment_.lost_per_mille) return;
+    if (ends_are_silent_ && from != From::node && !is_to_node(view->tuple())) return;
     Host* host = next_hop(from, view->tuple());
     if (host == nullptr) {
       ++unroutable_;
@@ -80,6 +83,10 @@ class Network {
     return pick_node(from, tuple);
   }
 
+  [[nodiscard]] bool is_to_node(const Tuple& tuple) const {
+    const auto known = hosts_.find(tuple.dst.address);
+    return known != hosts_.end() && is_node(known->second);
+  }
   [[nodiscard]] bool is_node(const Host* host) const { return std::find(nodes_.begin(), nodes_.end(), host) != nodes_.end(); }
 
   Host* pick_node(From from, Tuple tuple) {
@@ -120,6 +127,7 @@ class Network {
   std::vector<Host*> nodes_;
   std::uint64_t salt_ = 0;
   bool symmetric_ = false;
+  bool ends_are_silent_ = false;
   Impairment impairment_;
   std::size_t unroutable_ = 0;
 };

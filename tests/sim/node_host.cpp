@@ -288,7 +288,9 @@ void NodeHost::check_idle() {
   if (!is_up()) return;
   const auto gauges = engine_->gauges();
   if (gauges.recoveries + gauges.held_packets + gauges.held_octets + gauges.attempts != 0) {
-    truth_.wrong("node: something is still in flight when all is quiet");
+    truth_.wrong("node: something is still in flight when all is quiet: " + std::to_string(gauges.recoveries) +
+                 " recoveries, " + std::to_string(gauges.held_packets) + " packets of " + std::to_string(gauges.held_octets) +
+                 " octets, " + std::to_string(gauges.attempts) + " attempts");
   }
 }
 

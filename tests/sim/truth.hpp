@@ -122,8 +122,9 @@ class Truth {
   /// What full NAT can't exclude, and the engines can't see: a packet that came without NS (its holder was away, or the NS took
   /// another way) took the mapping of another session; or a SYN's second copy took another node, which does not know that the
   /// first one's mapping was refused, and the answer to the first was faster than the NC to this node (or that NC is lost: it
-  /// is sent once for each NS); or a node has an entry of a session that ended where it did not see it, the port serves another
-  /// client by now, and the paths moved. The kernel's timeouts bound the latter.
+  /// is sent once for each NS; until the SYN comes again, the other session's segments may go to this client); or a node has an
+  /// entry of a session that ended where it did not see it, the port serves another client by now, and the paths moved. The
+  /// kernel's timeouts bound the latter.
   [[nodiscard]] bool is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const {
     const Session& owner = sessions[owner_of_it];
     if (!owner.unchecked.empty()) return true;
@@ -133,6 +134,7 @@ class Truth {
     const Tuple& taken = there.protected_tuples.server_side;
     if (std::find(owner.refused.begin(), owner.refused.end(), taken) != owner.refused.end()) return true;
     const Tuple& mapping = owner.protected_tuples.server_side;
+    if (std::find(there.refused.begin(), there.refused.end(), mapping) != there.refused.end()) return true;
     if (std::find(there.unchecked.begin(), there.unchecked.end(), mapping) != there.unchecked.end()) return true;
     // The client's port serves another session by now, too.
     return there.follows && sessions[*there.follows].protected_tuples.server_side == mapping;

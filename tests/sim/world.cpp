@@ -155,7 +155,9 @@ Result World::run() {
   judge(result);
   // When all is over, nothing is kept: not by nodes within seconds, not by holders within their longest wait.
   network_.set_impairment({});
-  agenda_.run_until(agenda_.now() + seconds(600));
+  agenda_.run_until(agenda_.now() + seconds(595));
+  network_.silence_ends();  // who never learnt that its session ended would repeat a segment at any time
+  agenda_.run_until(agenda_.now() + seconds(5));
   for (const auto& node : nodes_) node->check_idle();
   for (const auto& server : servers_) {
     if (const std::size_t left = server->outlived_backups(); left != 0) {

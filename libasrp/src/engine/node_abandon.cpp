@@ -45,13 +45,14 @@ void NodeEngine::Impl::end_in_silence(TimePoint now, std::uint32_t slot) {
     // Who is held for down was waited for, because checks may be wrong; its silence counts as RX (decision 12).
     const auto asked_end = recovery.candidates.begin() + static_cast<std::ptrdiff_t>(recovery.asked);
     const bool nobody_left = std::all_of(recovery.candidates.begin(), asked_end, [&](const session::Candidate& c) {
-      return c.answer == session::Answer::no_session || counts_as_gone(c) || service->is_down(c.address);
+      return c.answer == session::Answer::no_session || counts_as_gone(c.address) || service->is_down(c.address);
     });
     constexpr std::uint8_t kThird = 3;
     const std::uint64_t tag = hash(recovery.trigger);
     const std::uint8_t* before = silent_in_a_row_.find(tag, now, std::chrono::minutes(1));
     const auto in_a_row = static_cast<std::uint8_t>(before == nullptr ? 1 : *before + 1);
-    if (nobody_left || in_a_row >= kThird) {
+    // A SYN is a first packet whatever comes of the question; a datagram may be of a session that has a backup.
+    if (nobody_left || recovery.begins_with_syn() || in_a_row >= kThird) {
       silent_in_a_row_.erase(tag);
       if (!nobody_left) count(Counter::recoveries_gave_up_silence);
       create_for_held(now, recovery, *service);

@@ -43,8 +43,11 @@ bool NodeEngine::Impl::explicit_first(TimePoint now, const ServiceState& service
   }
   if (!is_explicit) return false;
   // What looks like a first packet may belong to a session at the region's former owner (decision 14).
-  const bool lately = service.changed_at && now - *service.changed_at < config_->options().timing.owner_change;
-  return !lately || !service.pool.owner_changed(view.tuple());
+  return !changed_lately(now, service) || !service.pool.owner_changed(view.tuple());
+}
+
+bool NodeEngine::Impl::changed_lately(TimePoint now, const ServiceState& service) const {
+  return service.changed_at && now - *service.changed_at < config_->options().timing.owner_change;
 }
 
 void NodeEngine::Impl::choose_mapping(Install& install) {
@@ -92,6 +95,30 @@ void NodeEngine::Impl::plan_ns(Install& install) {
   install.flow.mark = FlowMark::waiting;
 }
 
+Holder* NodeEngine::Impl::holder_of(const ServiceState& service, const TuplePair& session) {
+  for (const Backend& backend : service.options->backends) {
+    if (backend.address != session.server_side.dst || backend.holder == HolderPresence::no) continue;
+    Holder* holder = holders_.find(backend.address.address);
+    return holder != nullptr && backend.holder == HolderPresence::probe && !holder->answered ? nullptr : holder;
+  }
+  return nullptr;
+}
+
+void NodeEngine::Impl::consider_path(TimePoint now, Install& install, const packet::PacketView& syn) {
+  if (install.holder == nullptr || install.holder->gone) return;
+  const std::uint64_t tag = hash(syn.tuple()) ^ syn.tcp_sequence() * 0x9e3779b97f4a7c15u;
+  if (seen_syn_.find(tag, now, std::chrono::seconds(5)) != nullptr) {
+    count(Counter::inline_suspected);
+    install.holder->path.on_repeated(now, config_->options().timing.inline_retry);
+    install.no_inline = true;
+  } else if (!install.holder->path.admit(now)) {
+    count(Counter::inline_avoided);
+    install.no_inline = true;
+  } else {
+    seen_syn_.put(tag, now, 1);
+  }
+}
+
 void NodeEngine::Impl::create(TimePoint now, Incoming& in, const ServiceState& service) {
   Install install;
   install.flow.tuples.client_side = in.view.tuple();
@@ -109,19 +136,7 @@ void NodeEngine::Impl::create(TimePoint now, Incoming& in, const ServiceState& s
     return;
   }
   choose_mapping(install);
-  if (tcp && install.holder != nullptr && !install.holder->gone) {
-    const std::uint64_t tag = hash(in.view.tuple()) ^ in.view.tcp_sequence() * 0x9e3779b97f4a7c15u;
-    if (seen_syn_.find(tag, now, std::chrono::seconds(5)) != nullptr) {
-      count(Counter::inline_suspected);
-      install.holder->path.on_repeated(now, config_->options().timing.inline_retry);
-      install.no_inline = true;
-    } else if (!install.holder->path.admit(now)) {
-      count(Counter::inline_avoided);
-      install.no_inline = true;
-    } else {
-      seen_syn_.put(tag, now, 1);
-    }
-  }
+  if (tcp) consider_path(now, install, in.view);
   Item item;
   item.packet = ref_of(in);
   if (in.tap == Tap::first) item.verdict = in.id;
@@ -136,12 +151,18 @@ void NodeEngine::Impl::create_for_held(TimePoint now, session::Recovery& recover
   install.flow.tuples.client_side = recovery.trigger;
   install.service = &service;
   install.origin = Origin::after_query;
-  install.ack_wanted = true;
+  const bool syn = recovery.begins_with_syn();
+  install.ack_wanted = !syn;
+  install.flow.one_way_suffices = !syn || service.options->routing == Routing::asymmetric;
   if (pressure_) return drop_held(recovery, Counter::drops_refused);
   if (!choose_server(now, install)) return drop_held(recovery, Counter::drops_no_backend);
   choose_mapping(install);
   move_held(recovery, install, false);
   if (install.first_item == session::kNoSlot) return;
+  if (syn) {
+    if (const auto view = packet::PacketView::parse(octets_of(items_[install.first_item].packet)))
+      consider_path(now, install, *view);
+  }
   plan_ns(install);
   add_install(std::move(install));
 }

@@ -76,37 +76,6 @@ void NodeEngine::Impl::on_packet(TimePoint now, PacketId id, Tap tap, Octets oct
   }
 }
 
-void NodeEngine::Impl::on_first(TimePoint now, Incoming& in) {
-  const ServiceState* service = in.view.is_icmp() ? nullptr : config_->service_at(in.view.tuple().dst, in.view.protocol());
-  if (service == nullptr) {
-    if (in.view.is_tcp() && config_->server_of(in.view.tuple())) return first_from_server(now, in);
-    count(Counter::drops_no_service);
-    return outbox_.drop(in.id);
-  }
-  if (!strip_client_message(now, in)) return outbox_.drop(in.id);
-  if (!in.view.is_tcp_syn()) {  // not the rules' doing; the tap behind conntrack takes it
-    if (!in.edited) return outbox_.accept(in.id);
-    const PacketRef ref = ref_of(in);
-    return outbox_.replace_range(in.id, ref.start, ref.size);
-  }
-  const Tuple& tuple = in.view.tuple();
-  const std::uint32_t pending = find_install(tuple);
-  if (pending != kNoSlot) {
-    Item item;
-    item.packet = ref_of(in);
-    item.verdict = in.id;
-    item.carries_ns = true;
-    return append_item(installs_[pending], item);
-  }
-  // While the holder is asked which mapping the client's tuple has, a repeated SYN must not make yet another one.
-  const std::uint32_t recovery = find_recovery(tuple);
-  if (recovery != kNoSlot && recoveries_[recovery].kind == session::RecoveryKind::conflict) {
-    hold(recovery, in.view.octets(), false);
-    return outbox_.drop(in.id);
-  }
-  create(now, in, *service);
-}
-
 void NodeEngine::Impl::on_timeout(TimePoint now) {
   start(now);
   while (const auto timer = timers_.pop(now)) {

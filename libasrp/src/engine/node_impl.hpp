@@ -89,11 +89,15 @@ struct NodeEngine::Impl {
 
   void start(TimePoint now);
   void on_packet(TimePoint now, PacketId id, Tap tap, Octets packet);
-  void on_first(TimePoint now, Incoming& in);
   void on_timeout(TimePoint now);
   void reconfigure(TimePoint now, NodeOptions options);
   void drop_orphans(TimePoint now);
   void apply_limits();
+
+  // --- node_first.cpp -------------------------------------------------------------------------------------------------
+
+  void on_first(TimePoint now, Incoming& in);
+  bool ask_former_owner(TimePoint now, Incoming& in, const ServiceState& service);
 
   // --- node_create.cpp ------------------------------------------------------------------------------------------------
 
@@ -103,8 +107,14 @@ struct NodeEngine::Impl {
   void create_for_held(TimePoint now, session::Recovery& recovery, const ServiceState& service);
   void choose_mapping(Install& install);
   void plan_ns(Install& install);
+  /// Whether the NS may travel in this SYN: not if the path seems to swallow SYNs with data.
+  void consider_path(TimePoint now, Install& install, const packet::PacketView& syn);
+  /// Whom the NS of a session goes to; nullptr if there is no holder, or none that is trusted.
+  Holder* holder_of(const ServiceState& service, const TuplePair& session);
   bool prepare_inline(Install& install, Octets packet);
   bool explicit_first(TimePoint now, const ServiceState& service, const packet::PacketView& view) const;
+  /// A hash region may have another owner since a moment ago (decision 14).
+  bool changed_lately(TimePoint now, const ServiceState& service) const;
 
   // --- node_servers.cpp -----------------------------------------------------------------------------------------------
 
@@ -214,7 +224,7 @@ struct NodeEngine::Impl {
   void drop_held(session::Recovery& recovery, Counter reason);
   void move_held(session::Recovery& recovery, Install& install, bool with_icmp);
   void free_recovery(std::uint32_t slot);
-  bool counts_as_gone(const session::Candidate& candidate);
+  bool counts_as_gone(const IpAddress& holder);
 
   // --- node_messages.cpp ----------------------------------------------------------------------------------------------
 

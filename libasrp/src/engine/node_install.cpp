@@ -145,13 +145,7 @@ void NodeEngine::Impl::adopt(Install& install, const FlowEntry& entry) {
   install.entry_mark = entry.mark;
   if (install.flow.tuples == entry.tuples) return;
   install.flow.tuples = entry.tuples;
-  install.holder = nullptr;
-  for (const Backend& b : install.service->options->backends) {
-    if (b.address == entry.tuples.server_side.dst && b.holder != HolderPresence::no) {
-      install.holder = holders_.find(b.address.address);
-      if (install.holder != nullptr && b.holder == HolderPresence::probe && !install.holder->answered) install.holder = nullptr;
-    }
-  }
+  install.holder = holder_of(*install.service, entry.tuples);
   plan_ns(install);
 }
 

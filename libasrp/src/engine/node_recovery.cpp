@@ -128,8 +128,8 @@ void NodeEngine::Impl::send_query(TimePoint now, const Recovery& recovery, const
                wire::query_session(recovery.trigger, candidate.cookie));
 }
 
-bool NodeEngine::Impl::counts_as_gone(const Candidate& candidate) {
-  const Holder* holder = holders_.find(candidate.address);
+bool NodeEngine::Impl::counts_as_gone(const IpAddress& address) {
+  const Holder* holder = holders_.find(address);
   return holder == nullptr || holder->gone;
 }
 
@@ -140,14 +140,14 @@ void NodeEngine::Impl::evaluate(TimePoint now, std::uint32_t slot) {
     bool wait = false;
     for (std::size_t i = 0; i < recovery.found_by && now < recovery.grace_until; ++i) {
       const Candidate& candidate = recovery.candidates[i];
-      wait = wait || (candidate.answer == Answer::silent && !counts_as_gone(candidate));
+      wait = wait || (candidate.answer == Answer::silent && !counts_as_gone(candidate.address));
     }
     if (!wait) return restore(slot);
     return schedule_recovery(now, slot);
   }
   const bool silent = std::any_of(
       recovery.candidates.begin(), recovery.candidates.begin() + static_cast<std::ptrdiff_t>(recovery.asked),
-      [&](const Candidate& c) { return c.answer == Answer::silent && !(recovery.may_create && counts_as_gone(c)); });
+      [&](const Candidate& c) { return c.answer == Answer::silent && !(recovery.may_create && counts_as_gone(c.address)); });
   if (silent) return schedule_recovery(now, slot);
   if (recovery.asked < recovery.candidates_count) {
     if (second_rounds_.take(now)) {  // spec: 5-4
@@ -209,6 +209,11 @@ void NodeEngine::Impl::restore(std::uint32_t slot) {
     move_held(recovery, installs_[pending], true);
   } else {
     move_held(recovery, install, true);
+    // Each SYN has its NS: the connection may be a new one, which has the port of the one that the holder told of.
+    if (recovery.begins_with_syn() && install.first_item != kNoSlot) {
+      install.holder = holder_of(*install.service, session);
+      plan_ns(install);
+    }
     add_install(std::move(install));
   }
   free_recovery(slot);

@@ -99,17 +99,24 @@ std::optional<std::uint16_t> Pool::best_of(const Tuple& client_side, std::span<c
   return static_cast<std::uint16_t>(current.server[*member]);
 }
 
+std::optional<std::uint16_t> Pool::first(const Ranked& epoch, const Tuple& client_side) {
+  std::uint16_t member;
+  if (epoch.ranking.top(placement_row(epoch.ranking.key(), client_side), {&member, 1}) == 0) return std::nullopt;
+  return member;
+}
+
 bool Pool::owner_changed(const Tuple& client_side) const {
   if (!has_past()) return false;
-  const Ranking& now = epochs_[0].ranking;
-  const Ranking& before = epochs_[first_past_].ranking;
-  std::uint16_t first_now;
-  std::uint16_t first_before;
-  if (now.top(placement_row(now.key(), client_side), {&first_now, 1}) == 0 ||
-      before.top(placement_row(before.key(), client_side), {&first_before, 1}) == 0) {
-    return true;
-  }
-  return now.id(first_now) != before.id(first_before);
+  const auto now = first(epochs_[0], client_side);
+  const auto before = first(epochs_[first_past_], client_side);
+  return !now || !before || epochs_[0].ranking.id(*now) != epochs_[first_past_].ranking.id(*before);
+}
+
+std::optional<std::uint16_t> Pool::former_owner(const Tuple& client_side) const {
+  if (!owner_changed(client_side)) return std::nullopt;
+  const auto before = first(epochs_[first_past_], client_side);
+  if (!before || epochs_[first_past_].server[*before] < 0) return std::nullopt;
+  return static_cast<std::uint16_t>(epochs_[first_past_].server[*before]);
 }
 
 }  // namespace asrp::policy

@@ -82,7 +82,7 @@ struct NodeTiming {
   int probe_silences = 3;
   Duration inline_retry = std::chrono::seconds(60);  // a path that swallows SYN with data is tried again after it
   Duration load_age = std::chrono::seconds(5);       // an older load report counts as none (decision 29)
-  Duration owner_change = std::chrono::minutes(2);   // explicit UDP packets query first (decision 14)
+  Duration owner_change = std::chrono::minutes(2);   // explicit first packets query first (decision 14)
 };
 
 struct NodeLimits {

@@ -51,6 +51,8 @@ class Pool {
   [[nodiscard]] std::size_t depth() const { return depth_; }
   /// Whether the flow's first server differs between the current epoch and the newest past one.
   [[nodiscard]] bool owner_changed(const Tuple& client_side) const;
+  /// The flow's first server in the newest past epoch, if it is another one than now and still to be asked.
+  [[nodiscard]] std::optional<std::uint16_t> former_owner(const Tuple& client_side) const;
   /// Whether two pools place new sessions alike.
   [[nodiscard]] bool same_epoch(const Pool& other) const { return current_ == other.current_; }
   [[nodiscard]] bool has_past() const { return epochs_.size() > first_past_; }
@@ -63,6 +65,8 @@ class Pool {
   void add_epoch(const Epoch& epoch, std::size_t kept, std::span<const std::uint16_t> by_id,
                  std::span<const PoolServer> servers);
   static void append(QueryList& list, const Ranked& epoch, std::span<const std::uint16_t> members);
+  /// The member that `epoch` ranks first for a flow; nothing if it has none.
+  static std::optional<std::uint16_t> first(const Ranked& epoch, const Tuple& client_side);
 
   Epoch current_;
   std::vector<Ranked> epochs_;

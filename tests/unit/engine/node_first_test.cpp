@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <doctest/doctest.h>
+
+#include "support/node_script.hpp"
+
+using namespace asrp;
+using namespace asrp::test;
+
+namespace {
+
+/// A pool of s1 that s2 has just joined.
+engine::NodeOptions joined(engine::NodeOptions options) {
+  policy::Epoch former;
+  former.key = options.placement_key;
+  former.members = {{"s1", 1}};
+  for (engine::Service& service : options.services) {
+    service.backends.resize(2);
+    service.past_epochs = {former};
+  }
+  return options;
+}
+
+Buffer syn(std::uint16_t port, std::uint32_t sequence = 1000) {
+  return tcp({address("203.0.113.7"), port}, endpoint("198.51.100.1:80")).seq(sequence).syn().build();
+}
+
+/// A client's port whose region s1 had before and s2 has now.
+std::uint16_t moved_port() {
+  NodeScript s(joined(basic_options()));
+  std::uint16_t port = 1000;
+  while (kinds(s.packet(Tap::first, syn(port))) == "replace") ++port;
+  return port;
+}
+
+TuplePair session_of(std::uint16_t port, std::string_view outside, std::string_view server) {
+  const Tuple client{{address("203.0.113.7"), port}, endpoint("198.51.100.1:80"), Protocol::tcp};
+  Tuple inside{client.src, endpoint(server), Protocol::tcp};
+  if (!outside.empty()) inside.src = endpoint(outside);
+  return {client, inside};
+}
+
+/// The only packet among `outs`, which goes out as a flow's, with its NS.
+Carried only_carried(const std::vector<Out>& outs) {
+  REQUIRE(kinds(outs) == "send_flow");
+  const auto carried = carried_by(outs[0].octets);
+  REQUIRE(carried);
+  CHECK(carried->message.type == wire::MsgType::NS);
+  return *carried;
+}
+
+}  // namespace
+
+TEST_CASE("where a region changed its owner a moment ago a SYN asks the former one, and nobody else (decision 14)") {
+  NodeScript s(joined(basic_options()));
+  int asked = 0;
+  for (std::uint16_t port = 1000; port < 1040; ++port) {
+    const auto outs = s.packet(Tap::first, syn(port));
+    if (kinds(outs) == "replace") {
+      CHECK(s.flows.installed.back().tuples.server_side.dst.address == address("10.0.0.1"));
+      continue;
+    }
+    REQUIRE(kinds(outs) == "send_own:QS drop");
+    CHECK(datagram(outs[0])->to == endpoint("10.0.0.1:51200"));
+    ++asked;
+  }
+  CHECK(asked > 10);
+  CHECK(asked < 30);
+  s.advance(seconds(121));
+  CHECK(kinds(s.packet(Tap::first, syn(moved_port(), 2))) == "replace");
+}
+
+TEST_CASE("a connection that is opening at the former owner goes on there, with an NS of its mapping (decision 14)") {
+  const std::uint16_t port = moved_port();
+  for (const bool full_nat : {false, true}) {
+    NodeScript s(joined(full_nat ? full_nat_options() : basic_options()));
+    const TuplePair session = session_of(port, full_nat ? "10.1.0.1:4321" : "", "10.0.0.1:8080");
+    const auto outs = s.packet(Tap::first, syn(port));
+    REQUIRE(kinds(outs) == "send_own:QS drop");
+    // The client's next try, meanwhile.
+    CHECK(kinds(s.packet(Tap::first, syn(port))) == "drop");
+    const auto query = datagram(outs[0]);
+    const auto after = s.message(answer_from(*query), "192.0.2.10", rs_to(*query, session));
+    REQUIRE(kinds(after) == "send_flow send_flow");
+    const auto carried = carried_by(after[0].octets);
+    REQUIRE(carried);
+    CHECK(carried->message.tuples() == session);
+    CHECK_FALSE(carried->message.has(wire::kFlagNa));
+    CHECK(carried->stripped == forwarded(syn(port)));
+    CHECK(after[1].octets == forwarded(syn(port)));
+    REQUIRE(s.flows.installed.size() == 1);
+    CHECK(s.flows.installed[0].tuples == session);
+  }
+}
+
+TEST_CASE("a SYN of which the former owner knows nothing begins a session as everywhere else (decision 14)") {
+  const std::uint16_t port = moved_port();
+  for (const auto routing : {engine::Routing::asymmetric, engine::Routing::symmetric}) {
+    auto options = joined(basic_options());
+    options.services[0].routing = routing;
+    NodeScript s(options);
+    const auto outs = s.packet(Tap::first, syn(port));
+    const auto query = datagram(outs[0]);
+    const Carried carried = only_carried(s.message(answer_from(*query), "192.0.2.10", rx_to(*query)));
+    CHECK(carried.message.tuples() == session_of(port, "", "10.0.0.2:8080"));
+    CHECK_FALSE(carried.message.has(wire::kFlagNa));
+    CHECK(carried.stripped == forwarded(syn(port)));
+    REQUIRE(s.flows.installed.size() == 1);
+    CHECK(s.flows.installed[0].mark == engine::FlowMark::none);
+    CHECK(s.flows.installed[0].one_way_suffices == (routing == engine::Routing::asymmetric));
+  }
+}
+
+TEST_CASE("a SYN isn't lost to a former owner that says nothing (decision 14)") {
+  const std::uint16_t port = moved_port();
+  NodeScript s(joined(basic_options()));
+  s.packet(Tap::first, syn(port));
+  const auto outs = s.advance(seconds(1));
+  REQUIRE(!outs.empty());
+  CHECK(outs.back().kind == OutputKind::send_flow);
+  const auto carried = carried_by(outs.back().octets);
+  REQUIRE(carried);
+  CHECK(carried->message.tuples() == session_of(port, "", "10.0.0.2:8080"));
+}
+
+TEST_CASE("a SYN begins a session at once where nobody can be asked: no holder, none that answers, no room (decision 14)") {
+  const std::uint16_t port = moved_port();
+  SUBCASE("no holder") {
+    auto options = joined(basic_options());
+    options.services[0].backends[0].holder = engine::HolderPresence::no;
+    NodeScript s(options);
+    CHECK(kinds(s.packet(Tap::first, syn(port))) == "replace");
+  }
+  SUBCASE("gone") {
+    NodeScript s(joined(basic_options()));
+    s.port_unreachable("10.0.0.1");
+    CHECK(kinds(s.packet(Tap::first, syn(port))) == "replace");
+  }
+  SUBCASE("its server is down: the connection begins anew (decision 6)") {
+    auto options = joined(basic_options());
+    NodeScript s(options);
+    REQUIRE(s.engine.on_server_state(s.now, options.services[0].pool, "s1", engine::ServerState::down));
+    CHECK(kinds(s.packet(Tap::first, syn(port))) == "replace");
+  }
+  SUBCASE("no room for another recovery") {
+    auto options = joined(basic_options());
+    options.limits.recoveries = 0;
+    NodeScript s(options);
+    CHECK(kinds(s.packet(Tap::first, syn(port))) == "replace");
+    CHECK(s.counter(NodeCounter::drops_recoveries_limit) == 0);
+  }
+  SUBCASE("no room for a packet") {
+    auto options = joined(basic_options());
+    options.limits.held_packets = 0;
+    NodeScript s(options);
+    CHECK(kinds(s.packet(Tap::first, syn(port))) == "replace");
+    CHECK(s.engine.gauges().recoveries == 0);
+  }
+}
+
+TEST_CASE("a session that the node has keeps its mapping, whatever the former owner says (decision 14)") {
+  const std::uint16_t port = moved_port();
+  NodeScript s(joined(basic_options()));
+  const TuplePair here = session_of(port, "", "10.0.0.2:8080");
+  s.flows.add(here);
+  const auto outs = s.packet(Tap::first, syn(port));
+  const auto query = datagram(outs[0]);
+  const Carried carried = only_carried(s.message(answer_from(*query), "192.0.2.10", rx_to(*query)));
+  CHECK(carried.message.tuples() == here);
+}
