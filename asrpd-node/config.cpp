@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "asrpd-node/config_check.hpp"
 #include "asrpd-node/rules.hpp"
@@ -116,7 +117,7 @@ engine::Backend read_server(Reader& reader) {
   engine::Backend out;
   read_name(reader, "id", out.id);
   if (reader.require("address")) reader.endpoint("address", out.address);
-  reader.integer("weight", out.weight, 0, 65535);
+  read_server_policy(reader, out);
   reader.choice<BackendState>(
       "state", out.state,
       {{"joining", BackendState::joining}, {"active", BackendState::active}, {"disabled", BackendState::disabled}});
@@ -128,14 +129,15 @@ engine::Backend read_server(Reader& reader) {
 
 PastEpochConfig read_past_epoch(Reader& reader) {
   PastEpochConfig out;
+  std::set<std::string> ids;
   reader.require("members");
   for (Reader& each : reader.tables("members")) {
     policy::EpochMember member;
     read_name(each, "id", member.id);
     each.integer("weight", member.weight, 0, 65535);
+    each.integer("priority", member.priority, 0, 0xffffffff);
     each.finish();
-    for (const policy::EpochMember& other : out.members)
-      if (other.id == member.id) each.problem("id", "found " + config::shown(member.id) + " a second time in this epoch");
+    if (!ids.insert(member.id).second) each.problem("id", "found " + config::shown(member.id) + " a second time in this epoch");
     out.members.push_back(std::move(member));
   }
   if (reader.has("placement_key") || reader.has("placement_key_file")) {
@@ -149,15 +151,15 @@ PastEpochConfig read_past_epoch(Reader& reader) {
 PoolConfig read_pool(Reader& reader) {
   PoolConfig out;
   read_name(reader, "name", out.name);
-  reader.integer("ranks", out.ranks, 1, 8);
+  out.policy = read_policy(reader);
+  std::set<std::string> ids;
+  std::set<Endpoint> addresses;
   reader.require("servers");
   for (Reader& each : reader.tables("servers")) {
     engine::Backend server = read_server(each);
-    for (const engine::Backend& other : out.servers) {
-      if (other.id == server.id) each.problem("id", "found " + config::shown(server.id) + " a second time in this pool");
-      if (other.address == server.address && server.address.port != 0)
-        each.problem("address", "found " + server.address.to_string() + " a second time in this pool");
-    }
+    if (!ids.insert(server.id).second) each.problem("id", "found " + config::shown(server.id) + " a second time in this pool");
+    if (server.address.port != 0 && !addresses.insert(server.address).second)
+      each.problem("address", "found " + server.address.to_string() + " a second time in this pool");
     out.servers.push_back(std::move(server));
   }
   for (Reader& each : reader.tables("past_epochs")) out.past_epochs.push_back(read_past_epoch(each));
@@ -286,9 +288,27 @@ policy::Epoch current_epoch(const NodeConfig& config, const PoolConfig& pool) {
   policy::Epoch epoch;
   epoch.key = config.placement_key.value;
   for (const engine::Backend& server : pool.servers)
-    if (server.state == BackendState::active) epoch.members.push_back({server.id, server.weight});
+    if (server.state == BackendState::active)
+      epoch.members.push_back(epoch_member(pool.policy.policy, server.id, server.weight, server.priority));
+  sort_members(epoch);
   return epoch;
 }
+
+namespace {
+
+/// Adds the epochs of the configuration that are not known yet, each in front of the one that is next older there: a node that
+/// was away when one of them was in force has the order of the others.
+void add_configured(const NodeConfig& config, const PoolConfig& pool, std::vector<policy::Epoch>& known) {
+  auto place = known.end();
+  for (auto past = pool.past_epochs.rbegin(); past != pool.past_epochs.rend(); ++past) {
+    policy::Epoch epoch{past->members, past->placement_key ? past->placement_key->value : config.placement_key.value};
+    sort_members(epoch);
+    const auto same = std::find(known.begin(), known.end(), epoch);
+    place = same != known.end() ? same : known.insert(place, std::move(epoch));
+  }
+}
+
+}  // namespace
 
 engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolHistory>& history) {
   engine::NodeOptions out;
@@ -310,15 +330,13 @@ engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolH
     const PoolConfig* pool = config.pool(service.pool);
     if (pool == nullptr) continue;  // checked when the file was read
     settings.pool = pool->name;
-    settings.ranks = pool->ranks;
+    settings.policy = pool->policy.policy;
+    settings.ranks = pool->policy.ranks;
+    settings.all_down = pool->policy.all_down;
     settings.backends = pool->servers;
     for (const PoolHistory& each : history)
       if (each.pool == pool->name) settings.past_epochs = each.past;
-    for (const PastEpochConfig& past : pool->past_epochs) {
-      policy::Epoch epoch{past.members, past.placement_key ? past.placement_key->value : config.placement_key.value};
-      const auto& known = settings.past_epochs;
-      if (std::find(known.begin(), known.end(), epoch) == known.end()) settings.past_epochs.push_back(std::move(epoch));
-    }
+    add_configured(config, *pool, settings.past_epochs);
     out.services.push_back(std::move(settings));
   }
   return out;

@@ -9,6 +9,7 @@
 
 #include "asrp/engine/node_options.hpp"
 #include "asrpd-node/health_config.hpp"
+#include "asrpd-node/policy_config.hpp"
 #include "config/common.hpp"
 
 namespace asrp::node {
@@ -28,7 +29,7 @@ struct PastEpochConfig {
 
 struct PoolConfig {
   std::string name;
-  std::size_t ranks = 2;
+  PolicyConfig policy;
   std::vector<engine::Backend> servers;
   std::vector<PastEpochConfig> past_epochs;  // newest first
   std::optional<HealthConfig> health;        // none: its servers are not checked

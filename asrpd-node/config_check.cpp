@@ -51,6 +51,7 @@ void check_pool(const NodeConfig& config, std::size_t index, Reader& place) {
   });
   if (!pool.servers.empty() && !any_active)
     place.warning("servers", "no server is active with a weight above 0: new sessions will find none");
+  check_policy(pool.policy, pool.servers, place);
 }
 
 void check_names(const NodeConfig& config, std::size_t index, Reader& place) {

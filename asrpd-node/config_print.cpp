@@ -86,13 +86,13 @@ void write_settings(Writer& out, const NodeConfig& config) {
 void write_pool(Writer& out, const PoolConfig& pool) {
   out.item("pools");
   out.text("name", pool.name);
-  out.integer("ranks", static_cast<std::int64_t>(pool.ranks));
+  write_policy(out, pool.policy);
   if (pool.health) write_health(out, *pool.health);
   for (const engine::Backend& server : pool.servers) {
     out.item("pools.servers");
     out.text("id", server.id);
     out.text("address", server.address.to_string());
-    out.integer("weight", server.weight);
+    write_server_policy(out, server);
     out.text("state", name_of(server.state));
     out.text("holder", name_of(server.holder));
   }
@@ -100,7 +100,8 @@ void write_pool(Writer& out, const PoolConfig& pool) {
     out.item("pools.past_epochs");
     std::vector<std::string> members;
     for (const policy::EpochMember& member : epoch.members)
-      members.push_back("{ id = " + Writer::quoted(member.id) + ", weight = " + std::to_string(member.weight) + " }");
+      members.push_back("{ id = " + Writer::quoted(member.id) + ", weight = " + std::to_string(member.weight) +
+                        ", priority = " + std::to_string(member.priority) + " }");
     out.raw("members", Writer::list(members));
     if (epoch.placement_key) out.secret("placement_key", *epoch.placement_key);
   }

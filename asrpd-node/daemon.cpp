@@ -13,6 +13,7 @@
 #include "asrpd-node/sysctls.hpp"
 #include "asrpd-node/table_sweep.hpp"
 #include "asrpd-node/worker.hpp"
+#include "runtime/clock.hpp"
 #include "runtime/log.hpp"
 
 namespace asrp::node {
@@ -188,10 +189,18 @@ void Node::tell_overdue(const Drains& overdue) {
 
 /// State file and sysctls for `config`, whose rules are in place.
 frame::Daemon::Outcome Node::prepare_host(const NodeConfig& config) {
-  State next = next_state(state_, config);
+  const auto now = static_cast<BeginTime>(runtime::wall_clock_seconds() * 1000);
+  std::string trouble;
+  const auto given = load_given_state(config.state_dir, trouble);
+  if (!trouble.empty()) log_error("state", trouble);
+  State next = next_state(given ? merged_state(state_, *given) : state_, config, now);
   if (next != state_) {
     if (auto done = save_state(config.state_dir, next); !done) return done;
     state_ = std::move(next);
+  }
+  if (given) {
+    remove_given_state(config.state_dir);
+    runtime::log_info("state", "another node's former pools have been taken over");
   }
   return apply_sysctls(config);
 }

@@ -3,7 +3,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <string_view>
+#include <tuple>
 
 #include "runtime/files.hpp"
 
@@ -12,35 +16,57 @@ namespace {
 
 using nlohmann::json;
 
-bool is_same(const policy::Epoch& a, const policy::Epoch& b) {
-  if (a.key != b.key || a.members.size() != b.members.size()) return false;
-  // A set: the order in the file means nothing.
-  return std::is_permutation(a.members.begin(), a.members.end(), b.members.begin());
+bool is_before(const policy::EpochMember& a, const policy::EpochMember& b) {
+  return std::tie(a.id, a.weight, a.priority) < std::tie(b.id, b.weight, b.priority);
 }
 
-bool has_configured_server(const policy::Epoch& epoch, const PoolConfig& pool) {
-  return std::any_of(epoch.members.begin(), epoch.members.end(), [&](const policy::EpochMember& member) {
-    return std::any_of(pool.servers.begin(), pool.servers.end(),
-                       [&](const engine::Backend& server) { return server.id == member.id; });
-  });
+/// Newest first; of equal times, which two nodes may have, any order that is the same everywhere.
+bool is_newer(const PastEpoch& a, const PastEpoch& b) {
+  if (a.began != b.began) return a.began > b.began;
+  if (a.epoch.key != b.epoch.key) return a.epoch.key < b.epoch.key;
+  const auto& one = a.epoch.members;
+  const auto& two = b.epoch.members;
+  return std::lexicographical_compare(one.begin(), one.end(), two.begin(), two.end(), is_before);
 }
 
-PoolState next_pool(const PoolState* before, const PoolConfig& pool, policy::Epoch current) {
-  PoolState out{pool.name, std::move(current), {}};
+/// Puts the past in order: each epoch once, with its last beginning, and none that is the present one.
+void arrange(PoolState& pool) {
+  std::sort(pool.past.begin(), pool.past.end(), is_newer);
+  std::vector<PastEpoch> past;
+  for (PastEpoch& each : pool.past) {
+    const bool known = each.epoch == pool.current ||
+                       std::any_of(past.begin(), past.end(), [&](const PastEpoch& p) { return p.epoch == each.epoch; });
+    if (!known) past.push_back(std::move(each));
+  }
+  if (past.size() > kMaxPastEpochs) past.resize(kMaxPastEpochs);
+  pool.past = std::move(past);
+}
+
+PoolState next_pool(const PoolState* before, const PoolConfig& pool, policy::Epoch current, BeginTime now) {
+  PoolState out{pool.name, std::move(current), now, {}};
   if (before == nullptr) return out;
-  const auto keep = [&](const policy::Epoch& epoch) {
-    const bool known = is_same(epoch, out.current) ||
-                       std::any_of(out.past.begin(), out.past.end(), [&](const policy::Epoch& p) { return is_same(epoch, p); });
-    if (!known && has_configured_server(epoch, pool) && out.past.size() < kMaxPastEpochs) out.past.push_back(epoch);
+  std::set<std::string_view> ids;
+  for (const engine::Backend& server : pool.servers) ids.insert(server.id);
+  const auto keep = [&](const PastEpoch& past) {
+    const auto& members = past.epoch.members;
+    const auto configured = [&](const policy::EpochMember& member) { return ids.count(member.id) != 0; };
+    if (std::any_of(members.begin(), members.end(), configured)) out.past.push_back(past);
   };
-  keep(before->current);
-  for (const policy::Epoch& epoch : before->past) keep(epoch);
+  // A clock that was set back makes no epoch older than the one before it.
+  const bool same = out.current == before->current;
+  out.began = same ? before->began : std::max(now, before->began + 1);
+  keep({before->current, before->began});
+  for (const PastEpoch& past : before->past) keep(past);
+  arrange(out);
   return out;
 }
 
 json to_json(const policy::Epoch& epoch) {
   json members = json::array();
-  for (const policy::EpochMember& member : epoch.members) members.push_back({{"id", member.id}, {"weight", member.weight}});
+  for (const policy::EpochMember& member : epoch.members) {
+    members.push_back({{"id", member.id}, {"weight", member.weight}});
+    if (member.priority != 0) members.back()["priority"] = member.priority;
+  }
   return {{"key", to_hex(epoch.key)}, {"members", members}};
 }
 
@@ -51,26 +77,51 @@ policy::Epoch epoch_from(const json& value) {
     throw std::invalid_argument("a key is not 32 hexadecimal digits");
   std::copy(key.begin(), key.end(), epoch.key.begin());
   for (const json& member : value.at("members"))
-    epoch.members.push_back({member.at("id").get<std::string>(), member.at("weight").get<std::uint32_t>()});
+    epoch.members.push_back({member.at("id").get<std::string>(), member.at("weight").get<std::uint32_t>(),
+                             member.value("priority", std::uint32_t{0})});
+  sort_members(epoch);
   return epoch;
 }
 
 std::string file_in(const std::string& directory) { return directory + "/epochs.json"; }
+std::string given_file_in(const std::string& directory) { return directory + "/epochs.given.json"; }
 
 }  // namespace
 
-State next_state(const State& before, const NodeConfig& config) {
+State next_state(const State& before, const NodeConfig& config, BeginTime now) {
+  std::map<std::string_view, const PoolState*> known;
+  for (const PoolState& pool : before) known.emplace(pool.pool, &pool);
   State out;
   for (const PoolConfig& pool : config.pools) {
-    const auto found = std::find_if(before.begin(), before.end(), [&](const PoolState& p) { return p.pool == pool.name; });
-    out.push_back(next_pool(found != before.end() ? &*found : nullptr, pool, current_epoch(config, pool)));
+    const auto found = known.find(pool.name);
+    out.push_back(next_pool(found != known.end() ? found->second : nullptr, pool, current_epoch(config, pool), now));
   }
   return out;
 }
 
+State merged_state(State state, const State& told) {
+  for (const PoolState& theirs : told) {
+    const auto mine = std::find_if(state.begin(), state.end(), [&](const PoolState& p) { return p.pool == theirs.pool; });
+    if (mine == state.end()) {
+      state.push_back(theirs);
+      continue;
+    }
+    mine->past.insert(mine->past.end(), theirs.past.begin(), theirs.past.end());
+    mine->past.push_back({theirs.current, theirs.began});
+    for (const PastEpoch& past : mine->past)
+      if (past.epoch == mine->current) mine->began = std::max(mine->began, past.began);
+    arrange(*mine);
+  }
+  return state;
+}
+
 std::vector<PoolHistory> history_of(const State& state) {
   std::vector<PoolHistory> out;
-  for (const PoolState& pool : state) out.push_back({pool.pool, pool.past});
+  for (const PoolState& pool : state) {
+    PoolHistory history{pool.pool, {}};
+    for (const PastEpoch& past : pool.past) history.past.push_back(past.epoch);
+    out.push_back(std::move(history));
+  }
   return out;
 }
 
@@ -78,8 +129,13 @@ std::string state_json(const State& state) {
   json pools = json::array();
   for (const PoolState& pool : state) {
     json past = json::array();
-    for (const policy::Epoch& epoch : pool.past) past.push_back(to_json(epoch));
-    pools.push_back({{"pool", pool.pool}, {"current", to_json(pool.current)}, {"past", past}});
+    for (const PastEpoch& each : pool.past) {
+      past.push_back(to_json(each.epoch));
+      past.back()["began"] = each.began;
+    }
+    json current = to_json(pool.current);
+    current["began"] = pool.began;
+    pools.push_back({{"pool", pool.pool}, {"current", current}, {"past", past}});
   }
   return json({{"version", 1}, {"pools", pools}}).dump(1) + "\n";
 }
@@ -90,8 +146,11 @@ std::optional<State> parse_state(const std::string& text) {
     if (value.at("version") != 1) return std::nullopt;
     State state;
     for (const json& pool : value.at("pools")) {
-      PoolState out{pool.at("pool").get<std::string>(), epoch_from(pool.at("current")), {}};
-      for (const json& epoch : pool.at("past")) out.past.push_back(epoch_from(epoch));
+      PoolState out{pool.at("pool").get<std::string>(), epoch_from(pool.at("current")), 0, {}};
+      // Files of former versions have no times; their order is kept.
+      auto place = static_cast<BeginTime>(pool.at("past").size()) + 1;
+      out.began = pool.at("current").value("began", place);
+      for (const json& epoch : pool.at("past")) out.past.push_back({epoch_from(epoch), epoch.value("began", --place)});
       state.push_back(std::move(out));
     }
     return state;
@@ -100,19 +159,35 @@ std::optional<State> parse_state(const std::string& text) {
   }
 }
 
-State load_state(const std::string& directory, std::string& trouble) {
-  const std::string file = file_in(directory);
+namespace {
+
+std::optional<State> read_state(const std::string& file, std::string& trouble) {
   const auto text = runtime::read_file(file);
   if (!text) {
     trouble = text.error().to_string() + "; former pools are not known";
-    return {};
+    return std::nullopt;
   }
-  if (!text->has_value()) return {};
-  if (auto state = parse_state(**text)) return std::move(*state);
+  if (!text->has_value()) return std::nullopt;
+  if (auto state = parse_state(**text)) return state;
   std::error_code ignored;
   std::filesystem::rename(file, file + ".unreadable", ignored);
   trouble = file + " is damaged and was renamed to " + file + ".unreadable; former pools are not known";
-  return {};
+  return std::nullopt;
+}
+
+}  // namespace
+
+State load_state(const std::string& directory, std::string& trouble) {
+  return read_state(file_in(directory), trouble).value_or(State{});
+}
+
+std::optional<State> load_given_state(const std::string& directory, std::string& trouble) {
+  return read_state(given_file_in(directory), trouble);
+}
+
+void remove_given_state(const std::string& directory) {
+  std::error_code ignored;
+  std::filesystem::remove(given_file_in(directory), ignored);
 }
 
 Result<Done, io::IoError> save_state(const std::string& directory, const State& state) {

@@ -15,13 +15,13 @@ using runtime::CounterLine;
 using runtime::Digest;
 
 void add_epoch(Digest& digest, policy::Epoch epoch) {
-  std::sort(epoch.members.begin(), epoch.members.end(),
-            [](const policy::EpochMember& a, const policy::EpochMember& b) { return a.id < b.id; });
+  sort_members(epoch);
   digest.add(to_hex(epoch.key));
   digest.add(std::to_string(epoch.members.size()));
   for (const policy::EpochMember& member : epoch.members) {
     digest.add(member.id);
     digest.add(std::to_string(member.weight));
+    if (member.priority != 0) digest.add("priority " + std::to_string(member.priority));
   }
 }
 
@@ -41,7 +41,13 @@ std::string placement_digest(const engine::NodeOptions& options) {
     digest.add(std::to_string(s->full_nat.first_port) + "-" + std::to_string(s->full_nat.last_port));
     policy::Epoch current{{}, options.placement_key};
     for (const engine::Backend& server : s->backends)
-      if (server.state == engine::BackendState::active) current.members.push_back({server.id, server.weight});
+      if (server.state == engine::BackendState::active)
+        current.members.push_back(epoch_member(s->policy, server.id, server.weight, server.priority));
+    policy::Epoch coming = current;  // whom a node that ranks them already may have given a session
+    for (const engine::Backend& server : s->backends)
+      if (server.state == engine::BackendState::joining)
+        coming.members.push_back(epoch_member(s->policy, server.id, server.weight, server.priority));
+    if (coming.members.size() != current.members.size()) add_epoch(digest, std::move(coming));
     add_epoch(digest, std::move(current));
     for (const policy::Epoch& past : s->past_epochs) add_epoch(digest, past);
   }

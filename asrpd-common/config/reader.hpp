@@ -59,10 +59,14 @@ class Reader {
   void secret(const std::string& key, SecretKey& out);
   template <typename Enum>
   void choice(std::string_view key, Enum& out, std::initializer_list<std::pair<std::string_view, Enum>> choices) {
+    choice(key, out, std::vector(choices));
+  }
+  template <typename Enum>
+  void choice(std::string_view key, Enum& out, const std::vector<std::pair<std::string_view, Enum>>& choices) {
     std::vector<std::string_view> names;
     for (const auto& [name, meaning] : choices) names.push_back(name);
     const std::size_t index = read_choice(key, names);
-    if (index < names.size()) out = (choices.begin() + index)->second;
+    if (index < names.size()) out = choices[index].second;
   }
 
   /// A sub-table; reads as an empty one where it is absent.

@@ -36,6 +36,12 @@ node::NodeConfig config_of(const Pool& pool) {
   return *config;
 }
 
+/// Each change comes a second after the one before.
+State next_state(const State& before, const node::NodeConfig& config) {
+  static node::BeginTime now = 0;
+  return node::next_state(before, config, now += 1000);
+}
+
 using Members = std::vector<policy::EpochMember>;
 
 /// A folder that ends with the test.
@@ -52,68 +58,95 @@ struct Folder {
 }  // namespace
 
 TEST_CASE("join, leave, weight and key each begin an epoch; the former one is the newest past epoch (decision 11)") {
-  const State first = node::next_state({}, config_of({{{"s1", 1}, {"s2", 1}}}));
+  const State first = next_state({}, config_of({{{"s1", 1}, {"s2", 1}}}));
   REQUIRE(first.size() == 1);
   CHECK(first[0].past.empty());
-  CHECK(node::next_state(first, config_of({{{"s1", 1}, {"s2", 1}}})) == first);
+  CHECK(next_state(first, config_of({{{"s1", 1}, {"s2", 1}}})) == first);
 
-  const State joined = node::next_state(first, config_of({{{"s1", 1}, {"s2", 1}, {"s3", 1}}}));
+  const State joined = next_state(first, config_of({{{"s1", 1}, {"s2", 1}, {"s3", 1}}}));
   REQUIRE(joined[0].past.size() == 1);
-  CHECK(joined[0].past[0].members == Members{{"s1", 1}, {"s2", 1}});
+  CHECK(joined[0].past[0].epoch.members == Members{{"s1", 1}, {"s2", 1}});
 
-  const State weighted = node::next_state(joined, config_of({{{"s1", 5}, {"s2", 1}, {"s3", 1}}}));
+  const State weighted = next_state(joined, config_of({{{"s1", 5}, {"s2", 1}, {"s3", 1}}}));
   REQUIRE(weighted[0].past.size() == 2);
-  CHECK(weighted[0].past[0].members == Members{{"s1", 1}, {"s2", 1}, {"s3", 1}});
+  CHECK(weighted[0].past[0].epoch.members == Members{{"s1", 1}, {"s2", 1}, {"s3", 1}});
 
   const State rekeyed =
-      node::next_state(weighted, config_of({{{"s1", 5}, {"s2", 1}, {"s3", 1}}, "202122232425262728292a2b2c2d2e2f"}));
+      next_state(weighted, config_of({{{"s1", 5}, {"s2", 1}, {"s3", 1}}, "202122232425262728292a2b2c2d2e2f"}));
   REQUIRE(rekeyed[0].past.size() == 3);
-  CHECK(to_hex(rekeyed[0].past[0].key) == "000102030405060708090a0b0c0d0e0f");
+  CHECK(to_hex(rekeyed[0].past[0].epoch.key) == "000102030405060708090a0b0c0d0e0f");
 
-  const State left = node::next_state(rekeyed, config_of({{{"s1", 5}, {"s2", 1}}, "202122232425262728292a2b2c2d2e2f"}));
+  const State left = next_state(rekeyed, config_of({{{"s1", 5}, {"s2", 1}}, "202122232425262728292a2b2c2d2e2f"}));
   CHECK(left[0].past.size() == 4);
 }
 
 TEST_CASE("the order of servers in the file is no change") {
-  const State first = node::next_state({}, config_of({{{"s1", 1}, {"s2", 2}}}));
-  const State again = node::next_state(first, config_of({{{"s2", 2}, {"s1", 1}}}));
+  const State first = next_state({}, config_of({{{"s1", 1}, {"s2", 2}}}));
+  const State again = next_state(first, config_of({{{"s2", 2}, {"s1", 1}}}));
   CHECK(again[0].past.empty());
+}
+
+TEST_CASE("a policy begins an epoch only where placement goes by something else then") {
+  const auto with = [](std::string policy) {
+    node::NodeConfig config = config_of({{{"s1", 1}, {"s2", 3}}});
+    config.pools[0].policy.policy = *policy::selection_policy(policy);
+    config.pools[0].servers[0].priority = 9;
+    return config;
+  };
+  State state = next_state({}, with("hash"));
+  CHECK(state[0].current.members == Members{{"s1", 1}, {"s2", 3}});
+  state = next_state(state, with("weighted-random"));
+  CHECK(state[0].past.empty());
+  state = next_state(state, with("random"));
+  REQUIRE(state[0].past.size() == 1);
+  CHECK(state[0].current.members == Members{{"s1", 1}, {"s2", 1}});
+  state = next_state(state, with("least-used"));
+  CHECK(state[0].past.size() == 1);
+  state = next_state(state, with("priority"));
+  CHECK(state[0].past.size() == 2);
+  CHECK(state[0].current.members == Members{{"s1", 1, 9}, {"s2", 1}});
+  CHECK(*node::parse_state(node::state_json(state)) == state);
+  const auto digest = [&](const std::string& policy) { return node::placement_digest(node::to_options(with(policy), {})); };
+  CHECK(digest("random") == digest("round-robin"));
+  CHECK(digest("random") != digest("priority"));
+  CHECK(digest("weighted-round-robin") == digest("weighted-random"));
+  CHECK(digest("random") != digest("weighted-random"));
 }
 
 TEST_CASE("a pool that comes back is no past epoch of itself, and none is kept twice") {
   const auto a = config_of({{{"s1", 1}, {"s2", 1}}});
   const auto b = config_of({{{"s1", 1}, {"s2", 1}, {"s3", 1}}});
-  State state = node::next_state({}, a);
+  State state = next_state({}, a);
   for (int i = 0; i < 5; ++i) {
-    state = node::next_state(state, b);
+    state = next_state(state, b);
     CHECK(state[0].past.size() == 1);
-    state = node::next_state(state, a);
+    state = next_state(state, a);
     CHECK(state[0].past.size() == 1);
   }
 }
 
 TEST_CASE("an epoch goes when none of its servers is configured any more") {
-  State state = node::next_state({}, config_of({{{"s1", 1}}}));
-  state = node::next_state(state, config_of({{{"s1", 1}, {"s2", 1}}}));
+  State state = next_state({}, config_of({{{"s1", 1}}}));
+  state = next_state(state, config_of({{{"s1", 1}, {"s2", 1}}}));
   CHECK(state[0].past.size() == 1);
-  state = node::next_state(state, config_of({{{"s2", 1}}}));
+  state = next_state(state, config_of({{{"s2", 1}}}));
   REQUIRE(state[0].past.size() == 1);
-  CHECK(state[0].past[0].members == Members{{"s1", 1}, {"s2", 1}});
-  state = node::next_state(state, config_of({{{"s3", 1}}}));
+  CHECK(state[0].past[0].epoch.members == Members{{"s1", 1}, {"s2", 1}});
+  state = next_state(state, config_of({{{"s3", 1}}}));
   CHECK(state[0].past.empty());
 }
 
 TEST_CASE("the bound cuts the oldest") {
   State state;
-  for (std::uint32_t weight = 1; weight < 100; ++weight) state = node::next_state(state, config_of({{{"s1", weight}}}));
+  for (std::uint32_t weight = 1; weight < 100; ++weight) state = next_state(state, config_of({{{"s1", weight}}}));
   REQUIRE(state[0].past.size() == node::kMaxPastEpochs);
-  CHECK(state[0].past.front().members[0].weight == 98);
+  CHECK(state[0].past.front().epoch.members[0].weight == 98);
 }
 
 TEST_CASE("the state survives the file, which others cannot read") {
   const Folder folder;
-  State state = node::next_state({}, config_of({{{"s1", 1}}}));
-  state = node::next_state(state, config_of({{{"s1", 1}, {"s2", 3}}}));
+  State state = next_state({}, config_of({{{"s1", 1}}}));
+  state = next_state(state, config_of({{{"s1", 1}, {"s2", 3}}}));
   const std::string directory = (folder.path / "made").string();
   REQUIRE(node::save_state(directory, state));
   std::string trouble;

@@ -11,4 +11,8 @@ EpochMember epoch_member(SelectionPolicy policy, std::string id, std::uint32_t w
           policy == SelectionPolicy::priority ? priority : 0};
 }
 
+void sort_members(Epoch& epoch) {
+  std::sort(epoch.members.begin(), epoch.members.end(), [](const EpochMember& a, const EpochMember& b) { return a.id < b.id; });
+}
+
 }  // namespace asrp::policy

@@ -14,7 +14,7 @@ Epoch make_epoch(std::span<const PoolServer> servers, const HashKey& key, bool w
   for (const PoolServer& s : servers) {
     if (s.ranked || (with_joining && s.queried)) epoch.members.push_back({s.id, s.weight, s.priority});
   }
-  std::sort(epoch.members.begin(), epoch.members.end(), [](const EpochMember& a, const EpochMember& b) { return a.id < b.id; });
+  sort_members(epoch);
   return epoch;
 }
 

@@ -29,4 +29,7 @@ struct Epoch {
 /// first ranks. So a change of the policy can begin an epoch.
 EpochMember epoch_member(SelectionPolicy policy, std::string id, std::uint32_t weight, std::uint32_t priority);
 
+/// Puts the members in the order of their ids: then equal epochs are equal as values.
+void sort_members(Epoch& epoch);
+
 }  // namespace asrp::policy
