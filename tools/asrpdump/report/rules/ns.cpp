@@ -25,7 +25,6 @@ void no_ns_after_na(const Case& c) {
   const wire::Message& message = c.message();
   if (creates(c)) {
     history.na.reset();
-    history.told_after_na = false;
     return;
   }
   const bool answers_hello = has_hello(history, message.cookie);

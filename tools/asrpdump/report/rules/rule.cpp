@@ -87,8 +87,7 @@ bool answers_only_ns(const Case& c) {
   constexpr std::uint8_t kSynAck = packet::kTcpSyn | packet::kTcpAck;
   if (!c.heard.is(wire::MsgType::PS) || history.ns_in_all != 1 || history.ns.empty()) return false;
   const SentNs& ns = history.ns.back();
-  return ns.in_syn && !ns.refused && (c.heard.seen.tcp_flags & kSynAck) == kSynAck && has_one_syn(c) &&
-         c.at().time - ns.at.time < kSoonest;
+  return ns.in_syn && !ns.refused && (c.heard.seen.tcp_flags & kSynAck) == kSynAck && has_one_syn(c);
 }
 
 SentNs* only_fresh(History& history, std::int64_t now) {
