@@ -28,7 +28,9 @@ void HolderDriver::on_packets() {
   }
   if (burst.empty()) return;
   ++statistics_.bursts;
+  const std::size_t packets = burst.size();
   finish(now);
+  statistics_.slow_path.add(clock_() - now, packets);
 }
 
 void HolderDriver::on_messages() {

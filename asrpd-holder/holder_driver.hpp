@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "asrp/engine/histogram.hpp"
 #include "asrp/engine/holder_engine.hpp"
 #include "frame/packet_marks.hpp"
 #include "io/local_sessions.hpp"
@@ -51,6 +52,7 @@ class HolderDriver {
     std::uint64_t cut_packets = 0;  // the kernel gave a part only: let through as they are
     std::uint64_t notices = 0;
     std::uint64_t notices_lost = 0;
+    engine::SlowPathHistogram slow_path;  // for each packet what its burst took, from its receipt to the verdicts
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
 

@@ -38,7 +38,9 @@ void NodeDriver::on_packets() {
   }
   if (burst.empty()) return;
   ++statistics_.bursts;
+  const std::size_t packets = burst.size();
   finish(now);
+  statistics_.slow_path.add(clock_() - now, packets);
 }
 
 void NodeDriver::on_messages() {

@@ -57,9 +57,10 @@ class NodeDriver {
 
   struct Statistics {
     std::uint64_t bursts = 0;
-    std::uint64_t cut_packets = 0;   // the kernel gave a part only: dropped, never sent back
-    std::uint64_t untranslated = 0;  // entries removed because they translated nothing
-    std::uint64_t orphaned = 0;      // UDP entries removed because their server left
+    std::uint64_t cut_packets = 0;        // the kernel gave a part only: dropped, never sent back
+    std::uint64_t untranslated = 0;       // entries removed because they translated nothing
+    std::uint64_t orphaned = 0;           // UDP entries removed because their server left
+    engine::SlowPathHistogram slow_path;  // for each packet what its burst took, from its receipt to the verdicts
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
 

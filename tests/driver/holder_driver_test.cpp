@@ -167,3 +167,17 @@ TEST_CASE("lost notices make the engine look at every backup") {
   CHECK(b.engine.gauges().backups == 0);
   CHECK(b.driver.statistics().notices_lost == 1);
 }
+
+TEST_CASE("the slow path's time is that of the burst, for each of its packets") {
+  Bench b;
+  holder::HolderDriver driver{
+      b.engine, {b.queue, b.sender, b.messages, b.sessions, b.addresses}, {kInbound, kOwnMark, kDoneMark}, [&b] {
+        return b.now += std::chrono::microseconds(40);
+      }};
+  b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
+  driver.on_packets();
+  CHECK(driver.statistics().slow_path.counts()[2] == 1);  // up to 50 us
+  CHECK(driver.statistics().slow_path.sum() == std::chrono::microseconds(40));
+  driver.on_packets();
+  CHECK(driver.statistics().slow_path.sum() == std::chrono::microseconds(40));
+}

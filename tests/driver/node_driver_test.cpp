@@ -258,3 +258,22 @@ TEST_CASE("a nearly full table refuses unproven sessions until it has eased (dec
   b.driver.check_table_fill();
   CHECK(created(4));
 }
+
+TEST_CASE("the slow path's time is that of the burst, for each of its packets; no packet, no time") {
+  Bench b;
+  int reads = 0;
+  node::NodeDriver driver{
+      b.engine, {b.queue, b.sender, b.messages, b.conntrack}, {kFirst, 1, kAdmitted, kFlowMark, kOwnMark}, [&] {
+        ++reads;
+        return b.now += std::chrono::microseconds(20);
+      }};
+  for (int i = 0; i < 3; ++i)
+    b.queue.deliver(kFirst, tcp("203.0.113.5:" + std::to_string(4000 + i), "198.51.100.1:80").syn().build());
+  driver.on_packets();
+  CHECK(driver.statistics().slow_path.counts()[1] == 3);  // up to 25 us
+  CHECK(driver.statistics().slow_path.sum() == std::chrono::microseconds(60));
+  CHECK(reads == 2);  // a burst, not a packet, costs a second look at the clock
+  driver.on_packets();
+  CHECK(reads == 3);
+  CHECK(driver.statistics().slow_path.sum() == std::chrono::microseconds(60));
+}

@@ -15,6 +15,7 @@ using session::RecoveryKind;
 void NodeEngine::Impl::not_found(TimePoint now, std::uint32_t slot) {
   Recovery& recovery = recoveries_[slot];
   count(Counter::recoveries_no_session);
+  durations_.no_session.add(now - recovery.started);
   event(now, EventKind::recovery_abandoned, recovery.trigger, {}, {}, "no-session", now - recovery.started);
   const ServiceState* service = config_->service_at(recovery.trigger.dst, recovery.trigger.protocol);
   if (recovery.kind == RecoveryKind::client && service != nullptr) {
@@ -39,6 +40,7 @@ void NodeEngine::Impl::not_found(TimePoint now, std::uint32_t slot) {
 void NodeEngine::Impl::end_in_silence(TimePoint now, std::uint32_t slot) {
   Recovery& recovery = recoveries_[slot];
   count(Counter::recoveries_silence);
+  durations_.silence.add(now - recovery.started);
   event(now, EventKind::recovery_abandoned, recovery.trigger, {}, {}, "silence", now - recovery.started);
   const ServiceState* service = config_->service_at(recovery.trigger.dst, recovery.trigger.protocol);
   if (recovery.may_create && service != nullptr) {

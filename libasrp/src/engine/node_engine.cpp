@@ -198,15 +198,26 @@ NodeEngine::Gauges& NodeEngine::Gauges::operator+=(const Gauges& other) {
   held_octets += other.held_octets;
   waiting += other.waiting;
   attempts += other.attempts;
+  unprotected += other.unprotected;
   holders_gone = std::max(holders_gone, other.holders_gone);
   return *this;
 }
 
+NodeEngine::Durations& NodeEngine::Durations::operator+=(const Durations& other) {
+  restored += other.restored;
+  no_session += other.no_session;
+  silence += other.silence;
+  return *this;
+}
+
+const NodeEngine::Durations& NodeEngine::durations() const { return impl_->durations_; }
+
 NodeEngine::Gauges NodeEngine::gauges() const {
   const auto& holders = impl_->holders_.all();
   const auto gone = std::count_if(holders.begin(), holders.end(), [](const auto& entry) { return entry.second.gone; });
-  return {impl_->recoveries_.size(), impl_->held_.size(),     impl_->packets_.octets(),
-          impl_->waiting_.size(),    impl_->attempts_.size(), static_cast<std::size_t>(gone)};
+  return {impl_->recoveries_.size(),   impl_->held_.size(),     impl_->packets_.octets(),
+          impl_->waiting_.size(),      impl_->attempts_.size(), static_cast<std::size_t>(gone),
+          impl_->sessions_unprotected_};
 }
 
 HolderSight NodeEngine::holder_sight(const IpAddress& host) const {

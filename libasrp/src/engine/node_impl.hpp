@@ -315,6 +315,7 @@ struct NodeEngine::Impl {
   EventSink& events_;
   std::uint64_t seed_;
   Counters<NodeCounter> counters_;
+  Durations durations_;
   Outbox outbox_;
   bool started_ = false;
   bool pressure_ = false;
@@ -338,8 +339,10 @@ struct NodeEngine::Impl {
   bool listing_ = false;  // it is being handed over
   std::uint32_t listing_round_ = 0;
   std::size_t listed_waiting_ = 0;
-  std::size_t listed_unprotected_ = 0;
-  std::vector<TuplePair> unprotected_;  // whose NS are spread over the interval
+  std::size_t listed_unprotected_ = 0;    // that want an NS
+  std::size_t seen_unprotected_ = 0;      // all
+  std::size_t sessions_unprotected_ = 0;  // seen by the last complete dump
+  std::vector<TuplePair> unprotected_;    // whose NS are spread over the interval
   std::size_t next_unprotected_ = 0;
 
   // memories that forget

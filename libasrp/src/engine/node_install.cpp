@@ -278,6 +278,7 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install, bool held) 
       } else {
         count(by_rs ? Counter::sessions_restored_rs : Counter::sessions_restored_ps);
       }
+      if (install.asked_since) durations_.restored.add(now - *install.asked_since);
       event(now, EventKind::session_restored, tuples.client_side, tuples, tuples.server_side.dst.address, by_rs ? "RS" : "PS",
             install.asked_since ? now - *install.asked_since : Duration{});
       remember(now, tuples, true);

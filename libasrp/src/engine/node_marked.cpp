@@ -22,9 +22,11 @@ void NodeEngine::Impl::on_marked_flow(TimePoint now, const FlowEntry& entry) {
   if (!listing_) {  // of a new dump; what is left of the last one comes again with it
     listing_ = true;
     listed_waiting_ = listed_unprotected_ = 0;
+    seen_unprotected_ = 0;
     unprotected_.clear();
     next_unprotected_ = 0;
   }
+  if (entry.mark == FlowMark::unprotected) ++seen_unprotected_;
   if (entry.mark == FlowMark::none || find_waiting(entry.tuples.client_side) != kNoSlot) return;
   if (entry.mark == FlowMark::waiting) return resume_waiting(now, entry);
   if (!wants_ns(entry)) return;
@@ -58,6 +60,7 @@ void NodeEngine::Impl::resume_waiting(TimePoint now, const FlowEntry& entry) {
 }
 
 void NodeEngine::Impl::end_listing(TimePoint now) {
+  sessions_unprotected_ = listing_ ? seen_unprotected_ : 0;
   if (!listing_) return;
   listing_ = false;
   ++listing_round_;

@@ -247,13 +247,14 @@ TEST_CASE("the options in force are those given last") {
 }
 
 TEST_CASE("gauges of engines that share a node's work add up, but for the holders that are gone: those are the same ones") {
-  engine::NodeEngine::Gauges sum{1, 2, 3, 4, 5, 2};
-  sum += {10, 20, 30, 40, 50, 3};
-  sum += {100, 200, 300, 400, 500, 1};
+  engine::NodeEngine::Gauges sum{1, 2, 3, 4, 5, 2, 6};
+  sum += {10, 20, 30, 40, 50, 3, 60};
+  sum += {100, 200, 300, 400, 500, 1, 600};
   CHECK(sum.recoveries == 111);
   CHECK(sum.held_packets == 222);
   CHECK(sum.held_octets == 333);
   CHECK(sum.waiting == 444);
   CHECK(sum.attempts == 555);
   CHECK(sum.holders_gone == 3);
+  CHECK(sum.unprotected == 666);
 }

@@ -164,3 +164,22 @@ TEST_CASE("after a restart the NS of many waiting sessions go out in groups, and
   CHECK(s.counter(NodeCounter::sent_ns_standalone) == 10'000);
   CHECK(s.counter(NodeCounter::sessions_unprotected) == 1000);
 }
+
+TEST_CASE("the gauge of sessions without a backup is what the last whole dump had, also where no holder is left to ask") {
+  NodeScript s(basic_options());
+  dump(s, 7, FlowMark::unprotected);
+  CHECK(s.engine.gauges().unprotected == 7);
+  dump(s, 3, FlowMark::waiting);
+  CHECK(s.engine.gauges().unprotected == 0);
+  s.port_unreachable("10.0.0.2");
+  dump(s, 5, FlowMark::unprotected);
+  CHECK(s.engine.gauges().unprotected == 5);
+  s.begin_burst();
+  s.marked_flow({numbered(9), FlowMark::unprotected, false});  // the next dump has begun
+  s.end_burst();
+  CHECK(s.engine.gauges().unprotected == 5);
+  s.engine.on_marked_flows_end(s.now);
+  CHECK(s.engine.gauges().unprotected == 1);
+  s.engine.on_marked_flows_end(s.now);  // of a dump without a marked entry
+  CHECK(s.engine.gauges().unprotected == 0);
+}

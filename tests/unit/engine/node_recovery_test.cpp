@@ -92,6 +92,10 @@ TEST_CASE("RS restores the session, and what was held goes on in order [spec 4.3
   CHECK(s.engine.gauges().held_packets == 0);
   REQUIRE(s.events.count(EventKind::session_restored) == 1);
   CHECK(s.events.all.back().latency == milliseconds(1));
+  CHECK(s.engine.durations().restored.counts()[2] == 1);  // up to 1 ms
+  CHECK(s.engine.durations().restored.sum() == milliseconds(1));
+  CHECK(s.engine.durations().no_session.sum() == Duration::zero());
+  CHECK(s.engine.durations().silence.sum() == Duration::zero());
   // The other candidate's answer is late, and nothing is repeated.
   CHECK(answer(s, queries[1], rx_to(queries[1])).empty());
   CHECK(s.counter(NodeCounter::discarded_unmatched) == 1);
@@ -333,4 +337,27 @@ TEST_CASE("without an own address of the family nothing can be asked") {
   NodeScript s(options);
   CHECK(kinds(s.packet(Tap::stray, segment())) == "drop");
   CHECK(s.counter(NodeCounter::drops_no_local_address) == 1);
+}
+
+TEST_CASE("how long a recovery took is counted by its outcome") {
+  NodeScript s(basic_options());
+  const auto queries = ask(s, segment());
+  s.now += milliseconds(3);
+  answer(s, queries[0], rx_to(queries[0]));
+  for (const Out& out : answer(s, queries[1], rx_to(queries[1]))) {  // the second round
+    const auto query = datagram(out);
+    REQUIRE(query);
+    answer(s, *query, rx_to(*query));
+  }
+  CHECK(s.engine.durations().no_session.counts()[4] == 1);  // up to 5 ms
+  CHECK(s.engine.durations().no_session.sum() == milliseconds(3));
+  ask(s, segment());
+  s.advance(seconds(1));
+  CHECK(s.engine.durations().silence.counts()[10] == 1);  // up to query_limit, 400 ms
+  CHECK(s.engine.durations().silence.sum() == milliseconds(400));
+  CHECK(s.engine.durations().restored.sum() == Duration::zero());
+  auto twice = s.engine.durations();
+  twice += s.engine.durations();
+  CHECK(twice.no_session.sum() == milliseconds(6));
+  CHECK(twice.silence.counts()[10] == 2);
 }

@@ -18,6 +18,7 @@
 #include "asrp/engine/counters.hpp"
 #include "asrp/engine/event.hpp"
 #include "asrp/engine/flow_table.hpp"
+#include "asrp/engine/histogram.hpp"
 #include "asrp/engine/node_counters.hpp"
 #include "asrp/engine/node_options.hpp"
 #include "asrp/engine/output.hpp"
@@ -97,11 +98,19 @@ class NodeEngine final {
   /// In flight now: recoveries, held packets, waiting sessions; for gauges and tests.
   struct Gauges {
     std::size_t recoveries, held_packets, held_octets, waiting, attempts, holders_gone;
+    /// Sessions without a backup, as the last complete dump of marked entries found them.
+    std::size_t unprotected;
     /// Of engines that share a node's work. Each looks for itself which holders are gone: they are the same, and not added.
     Gauges& operator+=(const Gauges& other);
   };
   [[nodiscard]] Gauges gauges() const;
   [[nodiscard]] HolderSight holder_sight(const IpAddress& host) const;
+  /// How long recoveries took from their first packet on, by what came of them.
+  struct Durations {
+    RecoveryHistogram restored, no_session, silence;
+    Durations& operator+=(const Durations& other);
+  };
+  [[nodiscard]] const Durations& durations() const;
 
  private:
   struct Impl;
