@@ -99,6 +99,7 @@ HolderConfig read_all(const config::Value& root, const std::string& file, Proble
   marks.finish();
   config::read_option(top.table("option"), out.options.marker);
   config::read_log(top.table("log"), out.log);
+  config::read_metrics(top.table("metrics"), out.metrics);
   std::vector<Reader> services = top.tables("services");
   for (Reader& each : services) out.options.services.push_back(read_service(each));
   check_services(out.options, services);
@@ -167,6 +168,7 @@ std::string print_config(const HolderConfig& config) {
   config::write_mark(out, "done", config.marks.done);
   config::write_option(out, o.marker);
   config::write_log(out, config.log);
+  config::write_metrics(out, config.metrics);
   for (const LocalService& service : o.services) {
     out.item("services");
     out.text("protocol", to_string(service.protocol));

@@ -25,6 +25,7 @@ struct HolderConfig {
   config::QueueConfig queue{.base = 51210, .length = 65536, .receive_buffer = 32u << 20, .burst = 64};
   MarksConfig marks;
   runtime::LogOptions log;
+  config::MetricsConfig metrics{.listen = {IpAddress::v4(0x7f000001), 9152}};
 
   [[nodiscard]] bool follows_udp() const;
 };

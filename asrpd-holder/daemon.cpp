@@ -46,7 +46,7 @@ class Holder final : public frame::Daemon, private HolderAccess {
   ~Holder() override { unwatch(); }
 
  protected:
-  [[nodiscard]] Settings settings() const override { return {config_.control, config_.log, config_.on_stop}; }
+  [[nodiscard]] Settings settings() const override { return {config_.control, config_.log, config_.on_stop, config_.metrics}; }
   Outcome open_edges() override;
   RuleSets rules() override { return all_rules(config_, syn_data_); }
   Outcome begin() override;
@@ -61,6 +61,9 @@ class Holder final : public frame::Daemon, private HolderAccess {
     return holder::counter_lines(*engine_, edges(), driver_->statistics());
   }
   [[nodiscard]] std::string status_members() const override { return holder::status_members(*engine_); }
+  void add_metrics(runtime::MetricsPage& page) const override {
+    holder::add_metrics(page, *engine_, edges(), driver_->statistics());
+  }
   std::string end(bool rules_removed) override;
   void add_commands(runtime::CommandTable& commands) override { holder::add_commands(commands, *this); }
 
@@ -167,6 +170,7 @@ void Holder::keep_fixed_settings(HolderConfig& next) const {
   frame::keep_fixed("holder.control_*", next.control, config_.control);
   frame::keep_fixed("holder.max_backups", next.options.max_backups, config_.options.max_backups);
   frame::keep_fixed("[queue]", next.queue, config_.queue);
+  frame::keep_fixed("[metrics]", next.metrics, config_.metrics);
   frame::keep_fixed("marks.own", next.marks.own, config_.marks.own);
   frame::keep_fixed("marks.done", next.marks.done, config_.marks.done);
   if (next.follows_udp() && !config_.follows_udp())

@@ -24,4 +24,21 @@ std::string status_members(const engine::HolderEngine& engine) {
          frame::gauges_object({{"backups", g.backups}, {"embryonic", g.embryonic}, {"index_octets", g.index_octets}});
 }
 
+void add_metrics(runtime::MetricsPage& page, const engine::HolderEngine& engine, const HolderDriver::Edges& edges,
+                 const HolderDriver::Statistics& driver) {
+  const engine::HolderEngine::Gauges g = engine.gauges();
+  const engine::HolderOptions& options = engine.options();
+  const auto gauge = [&page](const char* name, const char* help, std::uint64_t value) {
+    page.gauge(name, help, static_cast<double>(value));
+  };
+  gauge("backups", "backups kept, embryonic ones included", g.backups);
+  gauge("backups_embryonic", "backups whose local session has not been seen yet", g.embryonic);
+  gauge("backups_maximum", "backups that may be kept", options.max_backups);
+  gauge("backups_embryonic_maximum", "embryonic backups that may be kept", options.max_embryonic);
+  gauge("index_bytes", "octets of the index over the backups", g.index_octets);
+  page.histogram("slow_path_duration_seconds",
+                 "for each packet that the daemon got, the time from the burst's receipt to its verdicts", driver.slow_path);
+  page.counters(counter_lines(engine, edges, driver));
+}
+
 }  // namespace asrp::holder

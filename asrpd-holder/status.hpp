@@ -8,6 +8,7 @@
 #include "asrp/engine/holder_engine.hpp"
 #include "asrpd-holder/holder_driver.hpp"
 #include "runtime/control_socket.hpp"
+#include "runtime/metrics_page.hpp"
 
 namespace asrp::holder {
 
@@ -15,5 +16,7 @@ std::vector<runtime::CounterLine> counter_lines(const engine::HolderEngine& engi
                                                 const HolderDriver::Statistics& driver);
 /// Members of the answer to `status` that only a holder has.
 std::string status_members(const engine::HolderEngine& engine);
+void add_metrics(runtime::MetricsPage& page, const engine::HolderEngine& engine, const HolderDriver::Edges& edges,
+                 const HolderDriver::Statistics& driver);
 
 }  // namespace asrp::holder

@@ -233,6 +233,7 @@ NodeConfig read_all(const config::Value& root, const std::string& file, Problems
   read_recovery(top.table("recovery"), out.recovery);
   read_limits(top.table("limits"), out.limits);
   config::read_log(top.table("log"), out.log);
+  config::read_metrics(top.table("metrics"), out.metrics);
   top.require("pools");
   std::vector<Reader> pools = top.tables("pools");
   for (Reader& each : pools) out.pools.push_back(read_pool(each));

@@ -70,6 +70,7 @@ struct NodeConfig {
   engine::NodeTiming recovery;
   engine::NodeLimits limits;
   runtime::LogOptions log;
+  config::MetricsConfig metrics{.listen = {IpAddress::v4(0x7f000001), 9151}};
   std::vector<PoolConfig> pools;
   std::vector<ServiceConfig> services;
 

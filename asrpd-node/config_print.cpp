@@ -81,6 +81,7 @@ void write_settings(Writer& out, const NodeConfig& config) {
   count("attempts", config.limits.attempts);
   count("second_rounds", config.limits.second_rounds);
   config::write_log(out, config.log);
+  config::write_metrics(out, config.metrics);
 }
 
 void write_pool(Writer& out, const PoolConfig& pool) {

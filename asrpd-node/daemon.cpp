@@ -48,6 +48,8 @@ engine::NodeOptions engine_options(const NodeConfig& config, const State& state)
   return options;
 }
 
+Digests digests_of(const engine::NodeOptions& options) { return {placement_digest(options), cookie_keys_digest(options)}; }
+
 class Node final : public frame::Daemon, private NodeAccess {
  public:
   Node(NodeConfig config, frame::Identity identity) : Daemon(std::move(identity)), config_(std::move(config)) {}
@@ -57,7 +59,7 @@ class Node final : public frame::Daemon, private NodeAccess {
   }
 
  protected:
-  [[nodiscard]] Settings settings() const override { return {config_.control, config_.log, config_.on_stop}; }
+  [[nodiscard]] Settings settings() const override { return {config_.control, config_.log, config_.on_stop, config_.metrics}; }
   Outcome open_edges() override;
   RuleSets rules() override { return all_rules(config_); }
   Outcome begin() override;
@@ -70,6 +72,7 @@ class Node final : public frame::Daemon, private NodeAccess {
   std::optional<Next> read_next(const std::string& file, config::Problems& problems) override;
   [[nodiscard]] std::vector<runtime::CounterLine> counter_lines() const override;
   [[nodiscard]] std::string status_members() const override;
+  void add_metrics(runtime::MetricsPage& page) const override;
   void on_subscription(runtime::EventLog::LineSink sink) override;
   std::string end(bool rules_removed) override;
   void add_commands(runtime::CommandTable& commands) override { node::add_commands(commands, *this); }
@@ -83,6 +86,7 @@ class Node final : public frame::Daemon, private NodeAccess {
 
   Outcome adopt(const NodeConfig& next);
   Outcome prepare_host(const NodeConfig& config);
+  [[nodiscard]] Measured measured() const;
   void keep_fixed_settings(NodeConfig& next) const;
   engine::EventSink& hinting(engine::EventSink& events);
   Outcome watch_servers();
@@ -96,6 +100,7 @@ class Node final : public frame::Daemon, private NodeAccess {
 
   NodeConfig config_;
   State state_;
+  Digests digests_;                                      // of what is in force
   std::vector<std::unique_ptr<HintingEvents>> hinting_;  // one for each worker
   std::optional<MessageExchange> exchange_;              // where there are several workers
   std::unique_ptr<Worker> worker_;  // the first: in the frame's loop, with all that is done once for the node
@@ -134,6 +139,7 @@ frame::Daemon::Outcome Node::begin() {
   if (auto done = prepare_host(config_); !done) return done;
   worker_->begin(config_, engine_options(config_, state_), hinting(events()));
   for (const auto& each : further_) each->worker->begin(config_, engine_options(config_, state_), hinting(each->events));
+  digests_ = digests_of(worker_->engine().options());
   if (auto done = watch_servers(); !done) return done;
   for (const std::string& problem : forwarding_problems(config_)) log_warning("forwarding", problem);
   return Done{};
@@ -212,6 +218,7 @@ frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   worker_->reconfigure(options);
   for (const auto& each : further_) each->thread->call([&options](Worker& worker) { worker.reconfigure(options); });
   config_ = next;
+  digests_ = digests_of(options);
   sweep_orphans(before);
   const Drains drains = servers_->drains();
   servers_->configure(config_);
@@ -280,25 +287,25 @@ std::string Node::describe() const {
          std::to_string(q.base + kQueuesPerWorker * q.workers - 1);
 }
 
-std::vector<runtime::CounterLine> Node::counter_lines() const {
-  const auto of = [](Worker& worker) {
-    return node::counter_lines(worker.engine(), worker.edges(), worker.driver().statistics());
-  };
-  std::vector<runtime::CounterLine> sum = of(*worker_);
-  for (const auto& each : further_)
-    each->thread->call([&](Worker& worker) {
-      const std::vector<runtime::CounterLine> lines = of(worker);
-      for (std::size_t i = 0; i < sum.size(); ++i) sum[i].value += lines[i].value;  // the same names in the same order
-    });
-  sum.push_back({"health.checks", servers_->health().looks(), "checks of servers begun"});
-  sum.push_back({"health.failed", servers_->health().failed_looks(), "checks of servers that have failed"});
+/// Of all workers.
+Measured Node::measured() const {
+  const auto of = [](Worker& worker) { return node::measured(worker.engine(), worker.edges(), worker.driver().statistics()); };
+  Measured sum = of(*worker_);
+  for (const auto& each : further_) each->thread->call([&](Worker& worker) { sum += of(worker); });
+  append_health_counters(sum.counters, servers_->health().looks(), servers_->health().failed_looks());
   return sum;
 }
 
+std::vector<runtime::CounterLine> Node::counter_lines() const { return measured().counters; }
+
 std::string Node::status_members() const {
-  engine::NodeEngine::Gauges sum = worker_->engine().gauges();
-  for (const auto& each : further_) each->thread->call([&](Worker& worker) { sum += worker.engine().gauges(); });
-  return node::status_members(worker_->engine().options(), sum, worker_->edges().conntrack.fill(), servers_->gauges());
+  return node::status_members(worker_->engine().options(), measured().gauges, worker_->edges().conntrack.fill(),
+                              servers_->gauges());
+}
+
+void Node::add_metrics(runtime::MetricsPage& page) const {
+  node::add_metrics(page, measured(), worker_->engine().options(), digests_, worker_->edges().conntrack.fill(),
+                    servers_->gauges());
 }
 
 void Node::for_each_worker(const std::function<void(Worker&)>& task) {
@@ -320,6 +327,7 @@ void Node::keep_fixed_settings(NodeConfig& next) const {
   frame::keep_fixed("node.state_dir", next.state_dir, config_.state_dir);
   frame::keep_fixed("node.control_*", next.control, config_.control);
   frame::keep_fixed("[queue]", next.queue, config_.queue);
+  frame::keep_fixed("[metrics]", next.metrics, config_.metrics);
   frame::keep_fixed("[marks]", next.marks, config_.marks);
   frame::keep_fixed("recovery.unprotected_interval", next.recovery.unprotected_interval, config_.recovery.unprotected_interval);
 }

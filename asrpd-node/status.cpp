@@ -81,6 +81,60 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
   return lines;
 }
 
+void append_health_counters(std::vector<CounterLine>& lines, std::uint64_t checks, std::uint64_t failed) {
+  lines.push_back({"health.checks", checks, "checks of servers begun"});
+  lines.push_back({"health.failed", failed, "checks of servers that have failed"});
+}
+
+Measured& Measured::operator+=(const Measured& other) {
+  // The same names in the same order.
+  for (std::size_t i = 0; i < counters.size(); ++i) counters[i].value += other.counters[i].value;
+  gauges += other.gauges;
+  recoveries += other.recoveries;
+  slow_path += other.slow_path;
+  return *this;
+}
+
+Measured measured(const engine::NodeEngine& engine, const NodeDriver::Edges& edges, const NodeDriver::Statistics& driver) {
+  return {counter_lines(engine, edges, driver), engine.gauges(), engine.durations(), driver.slow_path};
+}
+
+void add_metrics(runtime::MetricsPage& page, const Measured& m, const engine::NodeOptions& options, const Digests& digests,
+                 const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers) {
+  const auto gauge = [&page](const char* name, const char* help, std::uint64_t value) {
+    page.gauge(name, help, static_cast<double>(value));
+  };
+  page.info("placement_info", "digest of what places sessions: nodes that show different ones place them differently",
+            {{"digest", digests.placement}});
+  page.info("cookie_keys_info", "digest of the cookie keys: the same on all nodes except during a rotation",
+            {{"digest", digests.cookie_keys}});
+  for (const engine::Service& s : options.services)
+    page.gauge("service_servers", "servers of a service, in whatever state", static_cast<double>(s.backends.size()),
+               {{"service", s.name}});
+  for (const engine::Service& s : options.services)
+    page.gauge("service_past_epochs", "former pools of a service that are still asked",
+               static_cast<double>(s.past_epochs.size()), {{"service", s.name}});
+  gauge("recoveries_in_flight", "recoveries that wait for an answer", m.gauges.recoveries);
+  gauge("held_packets", "packets held for recoveries", m.gauges.held_packets);
+  gauge("held_bytes", "octets of the packets held", m.gauges.held_octets);
+  gauge("sessions_waiting", "sessions whose backup is not confirmed yet", m.gauges.waiting);
+  gauge("sessions_without_backup", "sessions without a backup, as the last look through the table found them",
+        m.gauges.unprotected);
+  gauge("attempts", "full-NAT first packets kept for the case of a conflict", m.gauges.attempts);
+  gauge("holders_silent", "servers whose holder does not answer", m.gauges.holders_gone);
+  gauge("servers_down", "servers whose checks say that they are down", servers.down);
+  gauge("servers_drained", "servers that get no new sessions because somebody said so", servers.drained);
+  gauge("table_entries", "entries of the kernel's connection tracking table", fill.count);
+  gauge("table_maximum_entries", "entries that the table may have", fill.maximum);
+  constexpr const char* kRecovery = "time from a recovery's first packet to its outcome";
+  page.histogram("recovery_duration_seconds", kRecovery, m.recoveries.restored, {{"outcome", "restored"}});
+  page.histogram("recovery_duration_seconds", kRecovery, m.recoveries.no_session, {{"outcome", "no_session"}});
+  page.histogram("recovery_duration_seconds", kRecovery, m.recoveries.silence, {{"outcome", "silence"}});
+  page.histogram("slow_path_duration_seconds",
+                 "for each packet that the daemon got, the time from the burst's receipt to its verdicts", m.slow_path);
+  page.counters(m.counters);
+}
+
 std::string status_members(const engine::NodeOptions& options, const engine::NodeEngine::Gauges& g,
                            const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers) {
   std::string services;
@@ -100,6 +154,7 @@ std::string status_members(const engine::NodeOptions& options, const engine::Nod
                                {"holders_gone", g.holders_gone},
                                {"servers_down", servers.down},
                                {"servers_drained", servers.drained},
+                               {"unprotected", g.unprotected},
                                {"table_entries", fill.count},
                                {"table_maximum", fill.maximum}});
 }

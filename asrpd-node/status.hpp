@@ -9,6 +9,7 @@
 #include "asrpd-node/node_driver.hpp"
 #include "asrpd-node/server_watch.hpp"
 #include "runtime/control_socket.hpp"
+#include "runtime/metrics_page.hpp"
 
 namespace asrp::node {
 
@@ -23,5 +24,25 @@ std::vector<runtime::CounterLine> counter_lines(const engine::NodeEngine& engine
 /// Members of the answer to `status` that only a node has.
 std::string status_members(const engine::NodeOptions& options, const engine::NodeEngine::Gauges& gauges,
                            const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers);
+
+/// Of the whole node, behind those of its workers.
+void append_health_counters(std::vector<runtime::CounterLine>& lines, std::uint64_t checks, std::uint64_t failed);
+
+/// What one worker has to tell; those of all are added.
+struct Measured {
+  std::vector<runtime::CounterLine> counters;
+  engine::NodeEngine::Gauges gauges{};
+  engine::NodeEngine::Durations recoveries;
+  engine::SlowPathHistogram slow_path;
+  Measured& operator+=(const Measured& other);
+};
+Measured measured(const engine::NodeEngine& engine, const NodeDriver::Edges& edges, const NodeDriver::Statistics& driver);
+
+/// Both digests above, kept between changes of the configuration: a large pool takes a while.
+struct Digests {
+  std::string placement, cookie_keys;
+};
+void add_metrics(runtime::MetricsPage& page, const Measured& measured, const engine::NodeOptions& options,
+                 const Digests& digests, const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers);
 
 }  // namespace asrp::node

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "config/host_address.hpp"
 #include "io/error.hpp"
 #include "runtime/places.hpp"
 
@@ -153,6 +154,24 @@ void write_log(Writer& writer, const runtime::LogOptions& log) {
   writer.text("level", runtime::to_string(log.level));
   writer.text("format", runtime::to_string(log.format));
   writer.text("file", log.file);
+}
+
+void read_metrics(Reader reader, MetricsConfig& out) {
+  reader.boolean("enabled", out.enabled);
+  reader.endpoint("listen", out.listen);
+  const std::string_view why = why_no_host(out.listen.address);
+  if (why == "a multicast address" || why == "the broadcast address")
+    reader.problem("listen",
+                   "found " + out.listen.to_string() + ", " + std::string(why) + "; allowed is an address of this host");
+  if (out.enabled && why != "a loopback address")
+    reader.warning("listen", "found " + out.listen.to_string() + ": whoever reaches this address can read the metrics");
+  reader.finish();
+}
+
+void write_metrics(Writer& writer, const MetricsConfig& metrics) {
+  writer.table("metrics");
+  writer.boolean("enabled", metrics.enabled);
+  writer.text("listen", metrics.listen.to_string());
 }
 
 void read_mark(Reader& reader, std::string_view key, std::uint32_t& out) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// The tables that both daemons' configurations have: [queue], [option], [log], and keys of [node] and [holder].
+// The tables that both daemons' configurations have: [queue], [option], [log], [metrics], and keys of [node] and [holder].
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,16 @@ void write_option(Writer& writer, const packet::Marker& marker);
 
 void read_log(Reader reader, runtime::LogOptions& out);
 void write_log(Writer& writer, const runtime::LogOptions& log);
+
+struct MetricsConfig {
+  bool enabled = false;
+  Endpoint listen;  // the daemon's default is an address of the loopback interface
+  friend bool operator==(const MetricsConfig&, const MetricsConfig&) = default;
+};
+
+/// Warns of an address that others than this host's programs can reach.
+void read_metrics(Reader reader, MetricsConfig& out);
+void write_metrics(Writer& writer, const MetricsConfig& metrics);
 
 /// One bit of a packet or connection mark.
 void read_mark(Reader& reader, std::string_view key, std::uint32_t& out);

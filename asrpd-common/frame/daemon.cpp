@@ -31,6 +31,7 @@ Daemon::Outcome Daemon::start() {
   if (!claim) return Failure{claim.error()};
   claim_.emplace(std::move(*claim));
   if (auto done = open_control(); !done) return done;
+  if (auto done = open_metrics(); !done) return done;
   if (auto done = open_edges(); !done) return done;
   if (auto done = open_rules(); !done) return done;
   auto done = begin();
@@ -48,6 +49,32 @@ Daemon::Outcome Daemon::open_control() {
     on_subscription(wanted ? [this](const std::string& line) { control_->publish(line); } : runtime::EventLog::LineSink());
   });
   return Done{};
+}
+
+Daemon::Outcome Daemon::open_metrics() {
+  const config::MetricsConfig metrics = settings().metrics;
+  if (!metrics.enabled) return Done{};
+  auto server = runtime::MetricsServer::open(loop_, metrics.listen, [this] { return metrics_text(); });
+  if (!server) return Failure{server.error()};
+  metrics_ = std::move(*server);
+  log_info("start", "metrics at http://" + metrics.listen.to_string() + "/metrics");
+  return Done{};
+}
+
+std::string Daemon::metrics_text() const {
+  runtime::MetricsPage page(metrics_prefix(identity_.program));
+  const double uptime = std::chrono::duration<double>(runtime::monotonic_now() - started_).count();
+  add_common_metrics(page, {identity_.version, runtime::wall_clock_seconds() - uptime, rules_->repairs()});
+  add_metrics(page);
+  return page.text();
+}
+
+std::string metrics_prefix(const std::string& program) { return "asrp_" + program.substr(program.find('-') + 1) + "_"; }
+
+void add_common_metrics(runtime::MetricsPage& page, const About& about) {
+  page.info("build_info", "the program's version and mode", {{"version", about.version}, {"mode", "PSV"}});
+  page.gauge("start_time_seconds", "when the daemon was started, in seconds since 1970", about.started);
+  page.counter("rules_repairs", "times that rules were put back", about.rule_repairs);
 }
 
 Daemon::Outcome Daemon::open_rules() {

@@ -19,6 +19,8 @@
 #include "runtime/control_socket.hpp"
 #include "runtime/event_log.hpp"
 #include "runtime/event_loop.hpp"
+#include "runtime/metrics_page.hpp"
+#include "runtime/metrics_server.hpp"
 #include "runtime/rule_keeper.hpp"
 
 namespace asrp::frame {
@@ -48,6 +50,7 @@ class Daemon {
     runtime::ControlPlace control;
     runtime::LogOptions log;
     config::OnStop on_stop = config::OnStop::keep;
+    config::MetricsConfig metrics;
   };
   /// A configuration that was read and is good.
   struct Next {
@@ -85,6 +88,8 @@ class Daemon {
   [[nodiscard]] virtual std::vector<runtime::CounterLine> counter_lines() const = 0;
   /// Members of the answer to `status` besides those that every daemon has: "\"gauges\":{...}".
   [[nodiscard]] virtual std::string status_members() const = 0;
+  /// Counters, gauges and histograms of its own, for the metrics page.
+  virtual void add_metrics(runtime::MetricsPage& page) const = 0;
   /// Where lines about events go from now on, or that nobody wants any: `sink` works in the loop's thread.
   virtual void on_subscription(runtime::EventLog::LineSink sink) { events_.set_line_sink(std::move(sink)); }
   /// Adds the commands that only this daemon has. Called once, before anything is opened.
@@ -107,6 +112,8 @@ class Daemon {
 
  private:
   Outcome open_control();
+  Outcome open_metrics();
+  std::string metrics_text() const;
   Outcome open_rules();
   void reload();
   void end_reload(const Next& next, const Outcome& rules);
@@ -124,11 +131,22 @@ class Daemon {
   std::unique_ptr<runtime::RuleKeeper> rules_;
   runtime::CommandTable commands_;
   std::unique_ptr<runtime::ControlSocket> control_;
+  std::unique_ptr<runtime::MetricsServer> metrics_;
   std::vector<int> watched_;
   EngineTimer timer_;
   bool reloading_ = false;
   bool reload_again_ = false;  // SIGHUP came during a reload
 };
+
+/// What every daemon's metrics page begins with.
+struct About {
+  std::string version;
+  double started = 0;  // seconds since 1970
+  std::uint64_t rule_repairs = 0;
+};
+void add_common_metrics(runtime::MetricsPage& page, const About& about);
+/// "asrp_node_" of "asrpd-node": what the names of its metrics begin with.
+std::string metrics_prefix(const std::string& program);
 
 /// What is bound or opened at the start cannot change while the daemon runs: keeps it in `next`, and says so.
 template <typename Value>

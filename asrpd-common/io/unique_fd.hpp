@@ -26,6 +26,8 @@ class UniqueFd {
   }
 
   [[nodiscard]] int get() const { return descriptor_; }
+  /// Somebody else closes it from now on.
+  [[nodiscard]] int release() { return std::exchange(descriptor_, -1); }
   explicit operator bool() const { return descriptor_ >= 0; }
 
  private:

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The units' exposure, the changelog that packages get, and that both know every part of the project."""
+"""The units' exposure, the changelog that packages get, and what monitoring is given."""
+import json
 import os
 import pathlib
 import re
@@ -95,6 +96,38 @@ class Changelog(unittest.TestCase):
     def test_the_version_is_the_project_s(self):
         project = re.search(r"project\(asrp VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")).group(1)
         self.assertTrue(self.changelog("version").startswith(project))
+
+
+class Monitoring(unittest.TestCase):
+    def promtool(self, *arguments):
+        done = subprocess.run(["promtool", *arguments], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_prometheus_takes_the_alert_rules(self):
+        self.promtool("check", "rules", str(ROOT / "packaging" / "prometheus" / "alerts.yml"))
+
+    def test_alerts_fire_where_they_have_to(self):
+        self.promtool("test", "rules", str(ROOT / "tests" / "packaging" / "alerts.test.yml"))
+
+    def test_each_alert_has_a_test(self):
+        rules = (ROOT / "packaging" / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
+        tests = (ROOT / "tests" / "packaging" / "alerts.test.yml").read_text(encoding="utf-8")
+        for alert in re.findall(r"- alert: (\w+)", rules):
+            self.assertIn(alert, tests)
+
+    def test_prometheus_understands_what_the_dashboard_asks(self):
+        dashboard = json.loads((ROOT / "packaging" / "grafana" / "asrp.json").read_text(encoding="utf-8"))
+        asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+        self.assertGreater(len(asked), 20)
+        ids = [panel["id"] for panel in dashboard["panels"]]
+        self.assertEqual(len(ids), len(set(ids)))
+        places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in dashboard["panels"]]
+        self.assertEqual(len(places), len(set(places)))
+        with tempfile.NamedTemporaryFile("w", suffix=".yml", encoding="utf-8") as file:
+            rules = [{"record": f"r{n}", "expr": expr.replace("$__rate_interval", "5m").replace("$instance", ".*")} for n, expr in enumerate(asked)]
+            json.dump({"groups": [{"name": "dashboard", "rules": rules}]}, file)
+            file.flush()
+            self.promtool("check", "rules", file.name)
 
 
 if __name__ == "__main__":
