@@ -75,7 +75,7 @@ class Holder final : public frame::Daemon, private HolderAccess {
   Outcome open_sessions();
   Outcome adopt(const HolderConfig& next);
   void check_fastopen();
-  void keep_fixed_settings(HolderConfig& next) const;
+  [[nodiscard]] std::vector<std::string> keep_fixed_settings(HolderConfig& next) const;
   [[nodiscard]] HolderDriver::Edges edges() const {
     return {*edges_.queue, *edges_.sender, *edges_.messages, *sessions_, *addresses_};
   }
@@ -164,26 +164,30 @@ std::string Holder::describe() const {
          " and " + std::to_string(config_.queue.base + 1);
 }
 
-void Holder::keep_fixed_settings(HolderConfig& next) const {
-  frame::keep_fixed("holder.port", next.options.port, config_.options.port);
-  frame::keep_fixed("holder.state_dir", next.state_dir, config_.state_dir);
-  frame::keep_fixed("holder.control_*", next.control, config_.control);
-  frame::keep_fixed("holder.max_backups", next.options.max_backups, config_.options.max_backups);
-  frame::keep_fixed("[queue]", next.queue, config_.queue);
-  frame::keep_fixed("[metrics]", next.metrics, config_.metrics);
-  frame::keep_fixed("marks.own", next.marks.own, config_.marks.own);
-  frame::keep_fixed("marks.done", next.marks.done, config_.marks.done);
-  if (next.follows_udp() && !config_.follows_udp())
-    log_warning("reload", "a first UDP service is there; its sessions' ends are followed from the next start on");
+std::vector<std::string> Holder::keep_fixed_settings(HolderConfig& next) const {
+  std::vector<std::string> waiting;
+  frame::keep_fixed(waiting, "holder.port", next.options.port, config_.options.port);
+  frame::keep_fixed(waiting, "holder.state_dir", next.state_dir, config_.state_dir);
+  frame::keep_fixed(waiting, "holder.control_*", next.control, config_.control);
+  frame::keep_fixed(waiting, "holder.max_backups", next.options.max_backups, config_.options.max_backups);
+  frame::keep_fixed(waiting, "[queue]", next.queue, config_.queue);
+  frame::keep_fixed(waiting, "[metrics]", next.metrics, config_.metrics);
+  frame::keep_fixed(waiting, "marks.own", next.marks.own, config_.marks.own);
+  frame::keep_fixed(waiting, "marks.done", next.marks.done, config_.marks.done);
+  if (next.follows_udp() && !config_.follows_udp()) waiting.emplace_back("that the ends of UDP sessions are followed");
+  return waiting;
 }
 
 std::optional<frame::Daemon::Next> Holder::read_next(const std::string& file, config::Problems& problems) {
   auto next = load_config(file, problems);
   if (!next) return std::nullopt;
-  keep_fixed_settings(*next);
+  const HolderConfig wished = *next;
+  auto waiting = keep_fixed_settings(*next);
   auto sets = all_rules(*next, syn_data_);
   const runtime::LogOptions log = next->log;
-  return Next{std::move(sets), log, [this, next = std::move(*next)] { return adopt(next); }};
+  auto texts = [this, next = *next, wished] { return Texts{print_config(config_), print_config(next), print_config(wished)}; };
+  return Next{std::move(sets),  log, [this, next = std::move(*next)] { return adopt(next); }, std::move(waiting),
+              std::move(texts), {}};
 }
 
 frame::Daemon::Outcome Holder::adopt(const HolderConfig& next) {

@@ -81,6 +81,10 @@ struct NodeConfig {
   [[nodiscard]] bool has_family(Family family) const;
 };
 
+/// The words of the configuration for them.
+std::string_view name_of(engine::BackendState state);
+std::string_view name_of(engine::HolderPresence holder);
+
 /// Reads and checks a file. No value if there is an error; `problems` has it, and the warnings in any case.
 std::optional<NodeConfig> load_config(const std::string& file, config::Problems& problems);
 /// The same from text; `file` names it in messages.

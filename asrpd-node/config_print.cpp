@@ -7,31 +7,7 @@ namespace {
 
 using config::Writer;
 
-std::string_view name_of(engine::BackendState state) {
-  switch (state) {
-    case engine::BackendState::joining:
-      return "joining";
-    case engine::BackendState::active:
-      return "active";
-    case engine::BackendState::disabled:
-      return "disabled";
-  }
-  return "";
-}
-
-std::string_view name_of(engine::HolderPresence holder) {
-  switch (holder) {
-    case engine::HolderPresence::yes:
-      return "yes";
-    case engine::HolderPresence::probe:
-      return "probe";
-    case engine::HolderPresence::no:
-      return "no";
-  }
-  return "";
-}
-
-std::string_view name_of(engine::ExplicitFirst explicit_first) {
+std::string_view word_of(engine::ExplicitFirst explicit_first) {
   switch (explicit_first) {
     case engine::ExplicitFirst::none:
       return "none";
@@ -115,7 +91,7 @@ void write_service(Writer& out, const ServiceConfig& service) {
   out.text("address", s.address.to_string());
   out.text("protocol", to_string(s.protocol));
   out.text("forward", s.forward == engine::ForwardMode::nat ? "nat" : "full-nat");
-  if (s.protocol == Protocol::udp) out.text("explicit_first", name_of(s.explicit_first));
+  if (s.protocol == Protocol::udp) out.text("explicit_first", word_of(s.explicit_first));
   out.text("routing", s.routing == engine::Routing::asymmetric ? "asymmetric" : "symmetric");
   out.text("no_session", s.no_session == engine::NoSession::drop ? "drop" : "reset");
   out.text("on_conflict", s.on_conflict == engine::ConflictHandling::query ? "query" : "drop");
@@ -128,6 +104,30 @@ void write_service(Writer& out, const ServiceConfig& service) {
 }
 
 }  // namespace
+
+std::string_view name_of(engine::BackendState state) {
+  switch (state) {
+    case engine::BackendState::joining:
+      return "joining";
+    case engine::BackendState::active:
+      return "active";
+    case engine::BackendState::disabled:
+      return "disabled";
+  }
+  return "";
+}
+
+std::string_view name_of(engine::HolderPresence holder) {
+  switch (holder) {
+    case engine::HolderPresence::yes:
+      return "yes";
+    case engine::HolderPresence::probe:
+      return "probe";
+    case engine::HolderPresence::no:
+      return "no";
+  }
+  return "";
+}
 
 std::string print_config(const NodeConfig& config) {
   Writer out;

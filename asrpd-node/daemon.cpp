@@ -83,11 +83,17 @@ class Node final : public frame::Daemon, private NodeAccess {
   [[nodiscard]] runtime::EventLoop& event_loop() override { return loop(); }
   [[nodiscard]] const engine::NodeOptions& options() const override { return worker_->engine().options(); }
   void for_each_worker(const std::function<void(Worker&)>& task) override;
+  [[nodiscard]] const ServerWatch& servers() const override { return *servers_; }
+  [[nodiscard]] engine::HolderSight holder_sight(const IpAddress& host) override {
+    return worker_->engine().holder_sight(host);
+  }
+  [[nodiscard]] std::uint64_t revision() const override { return revision_; }
+  Result<std::unique_ptr<io::Conntrack>, IoError> open_table() override { return open_conntrack(config_.marks); }
 
   Outcome adopt(const NodeConfig& next);
   Outcome prepare_host(const NodeConfig& config);
   [[nodiscard]] Measured measured() const;
-  void keep_fixed_settings(NodeConfig& next) const;
+  [[nodiscard]] std::vector<std::string> keep_fixed_settings(NodeConfig& next) const;
   engine::EventSink& hinting(engine::EventSink& events);
   Outcome watch_servers();
   void tell_engines(const std::string& pool, const std::string& server, engine::ServerState state);
@@ -108,6 +114,7 @@ class Node final : public frame::Daemon, private NodeAccess {
   std::unique_ptr<TableSweep> sweep_;
   runtime::SystemRandom random_;
   std::optional<ServerWatch> servers_;
+  std::uint64_t revision_ = 0;
 };
 
 frame::Daemon::Outcome Node::open_edges() {
@@ -219,6 +226,7 @@ frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   for (const auto& each : further_) each->thread->call([&options](Worker& worker) { worker.reconfigure(options); });
   config_ = next;
   digests_ = digests_of(options);
+  ++revision_;
   sweep_orphans(before);
   const Drains drains = servers_->drains();
   servers_->configure(config_);
@@ -322,23 +330,34 @@ void Node::on_subscription(runtime::EventLog::LineSink sink) {
   events().set_line_sink(std::move(sink));
 }
 
-void Node::keep_fixed_settings(NodeConfig& next) const {
-  frame::keep_fixed("node.port", next.port, config_.port);
-  frame::keep_fixed("node.state_dir", next.state_dir, config_.state_dir);
-  frame::keep_fixed("node.control_*", next.control, config_.control);
-  frame::keep_fixed("[queue]", next.queue, config_.queue);
-  frame::keep_fixed("[metrics]", next.metrics, config_.metrics);
-  frame::keep_fixed("[marks]", next.marks, config_.marks);
-  frame::keep_fixed("recovery.unprotected_interval", next.recovery.unprotected_interval, config_.recovery.unprotected_interval);
+std::vector<std::string> Node::keep_fixed_settings(NodeConfig& next) const {
+  std::vector<std::string> waiting;
+  frame::keep_fixed(waiting, "node.port", next.port, config_.port);
+  frame::keep_fixed(waiting, "node.state_dir", next.state_dir, config_.state_dir);
+  frame::keep_fixed(waiting, "node.control_*", next.control, config_.control);
+  frame::keep_fixed(waiting, "[queue]", next.queue, config_.queue);
+  frame::keep_fixed(waiting, "[metrics]", next.metrics, config_.metrics);
+  frame::keep_fixed(waiting, "[marks]", next.marks, config_.marks);
+  frame::keep_fixed(waiting, "recovery.unprotected_interval", next.recovery.unprotected_interval,
+                    config_.recovery.unprotected_interval);
+  return waiting;
 }
 
 std::optional<frame::Daemon::Next> Node::read_next(const std::string& file, config::Problems& problems) {
   auto next = load_config(file, problems);
   if (!next) return std::nullopt;
-  keep_fixed_settings(*next);
+  const NodeConfig wished = *next;
+  auto waiting = keep_fixed_settings(*next);
   auto sets = all_rules(*next);
   const runtime::LogOptions log = next->log;
-  return Next{std::move(sets), log, [this, next = std::move(*next)] { return adopt(next); }};
+  auto texts = [this, next = *next, wished] { return Texts{print_config(config_), print_config(next), print_config(wished)}; };
+  auto consequences = [now = config_, next = *next](runtime::LineSink& sink) { put_pool_moves(now, next, sink); };
+  return Next{std::move(sets),
+              log,
+              [this, next = std::move(*next)] { return adopt(next); },
+              std::move(waiting),
+              std::move(texts),
+              std::move(consequences)};
 }
 
 std::string Node::end(bool rules_removed) {

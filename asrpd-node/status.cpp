@@ -2,8 +2,10 @@
 #include "asrpd-node/status.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "asrp/policy/placement.hpp"
+#include "asrpd-node/config_diff.hpp"
 #include "frame/packet_edges.hpp"
 #include "runtime/digest.hpp"
 #include "runtime/log.hpp"
@@ -157,6 +159,15 @@ std::string status_members(const engine::NodeOptions& options, const engine::Nod
                                {"unprotected", g.unprotected},
                                {"table_entries", fill.count},
                                {"table_maximum", fill.maximum}});
+}
+
+void put_pool_moves(const NodeConfig& now, const NodeConfig& next, runtime::LineSink& sink) {
+  for (const PoolMove& move : pool_moves(now, next, [&sink] { return !sink.is_wanted(); })) {
+    char shares[96];
+    std::snprintf(shares, sizeof shares, "\"moved\":%.6f,\"minimum\":%.6f", move.moved, move.minimum);
+    sink.put("{\"pool\":" + runtime::json_quoted(move.pool) + ",\"begins_epoch\":true," + shares +
+             ",\"counted\":" + (move.counted ? "true" : "false") + "}");
+  }
 }
 
 }  // namespace asrp::node

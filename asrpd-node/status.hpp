@@ -9,6 +9,7 @@
 #include "asrpd-node/node_driver.hpp"
 #include "asrpd-node/server_watch.hpp"
 #include "runtime/control_socket.hpp"
+#include "runtime/line_thread.hpp"
 #include "runtime/metrics_page.hpp"
 
 namespace asrp::node {
@@ -44,5 +45,8 @@ struct Digests {
 };
 void add_metrics(runtime::MetricsPage& page, const Measured& measured, const engine::NodeOptions& options,
                  const Digests& digests, const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers);
+
+/// Lines of a dry run: pools that begin an epoch with `next`, and what that moves.
+void put_pool_moves(const NodeConfig& now, const NodeConfig& next, runtime::LineSink& sink);
 
 }  // namespace asrp::node

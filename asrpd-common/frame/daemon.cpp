@@ -108,48 +108,6 @@ void Daemon::unwatch() {
   for (const int descriptor : std::exchange(watched_, {})) loop_.unwatch(descriptor);
 }
 
-/// All or nothing. The rules come first and in another thread: packets go on meanwhile under the old configuration.
-void Daemon::reload() {
-  if (reloading_) {
-    reload_again_ = true;
-    return;
-  }
-  runtime::notify_reloading();
-  config::Problems problems;
-  auto next = read_next(identity_.config_file, problems);
-  for (const config::Problem& problem : problems.list)
-    runtime::log(problem.is_warning ? runtime::LogLevel::warning : runtime::LogLevel::error, "config", problem.to_string());
-  if (!next)
-    return fail_reload(identity_.config_file + " has " + std::to_string(problems.errors()) +
-                       (problems.errors() == 1 ? " problem" : " problems"));
-  if (!next->rules) return fail_reload(next->rules.error().to_string());
-  if (const auto trouble = runtime::configure_log(next->log)) return fail_reload("log: " + *trouble);
-  reloading_ = true;
-  auto sets = std::move(*next->rules);
-  rules_->replace_later(std::move(sets), [this, next = std::move(*next)](const Outcome& done) { end_reload(next, done); });
-}
-
-void Daemon::end_reload(const Next& next, const Outcome& rules_done) {
-  reloading_ = false;
-  if (!rules_done) {
-    fail_reload(rules_done.error().to_string());
-  } else if (auto done = next.adopt(); !done) {
-    if (auto sets = rules()) (void)rules_->replace(std::move(*sets));
-    fail_reload(done.error().to_string());
-  } else {
-    arm_timer();
-    log_info("reload", identity_.config_file + " is in force");
-    runtime::notify_ready(activity());
-  }
-  if (std::exchange(reload_again_, false)) reload();
-}
-
-void Daemon::fail_reload(const std::string& why) {
-  (void)runtime::configure_log(settings().log);
-  log_error("reload", why + ": the running configuration stays");
-  runtime::notify_ready(activity() + "; the last reload failed");
-}
-
 void Daemon::stop() {
   runtime::notify_stopping();
   const bool remove = settings().on_stop == config::OnStop::remove;

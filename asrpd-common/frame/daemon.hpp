@@ -19,6 +19,7 @@
 #include "runtime/control_socket.hpp"
 #include "runtime/event_log.hpp"
 #include "runtime/event_loop.hpp"
+#include "runtime/line_thread.hpp"
 #include "runtime/metrics_page.hpp"
 #include "runtime/metrics_server.hpp"
 #include "runtime/rule_keeper.hpp"
@@ -35,6 +36,11 @@ class Daemon {
  public:
   using Outcome = Result<Done, io::IoError>;
   using RuleSets = Result<std::vector<io::RuleSet>, io::IoError>;
+
+  /// Configurations as --print-config prints them.
+  struct Texts {
+    std::string now, next, next_start;
+  };
 
   virtual ~Daemon() = default;
 
@@ -58,6 +64,12 @@ class Daemon {
     runtime::LogOptions log;
     /// Brings it into force; its rules are in place. On failure all stays as it was.
     std::function<Outcome()> adopt;
+    /// Settings that have changed and take effect at the next start: "[queue]".
+    std::vector<std::string> waiting;
+    /// Of what is in force, of what would be now, and of what would be after a start.
+    std::function<Texts()> texts;
+    /// Further lines of a dry run, JSON objects. Runs in a thread of its own and may use only what it owns.
+    std::function<void(runtime::LineSink&)> consequences;
   };
 
   explicit Daemon(Identity identity);
@@ -83,7 +95,7 @@ class Daemon {
   [[nodiscard]] virtual std::optional<TimePoint> next_timeout() const = 0;
   virtual void on_timer() = 0;
   virtual void on_rules_repaired() = 0;
-  /// Reads the file; none if it has an error. Says which settings wait for the next start.
+  /// Reads the file; none if it has an error. Changes nothing.
   virtual std::optional<Next> read_next(const std::string& file, config::Problems& problems) = 0;
   [[nodiscard]] virtual std::vector<runtime::CounterLine> counter_lines() const = 0;
   /// Members of the answer to `status` besides those that every daemon has: "\"gauges\":{...}".
@@ -118,6 +130,9 @@ class Daemon {
   void reload();
   void end_reload(const Next& next, const Outcome& rules);
   void fail_reload(const std::string& why);
+  void answer_reloads(const std::function<void(const runtime::ControlAnswer&, const std::string& problems)>& answer);
+  void on_reload_command(const runtime::ControlRequest& request, const runtime::ControlAnswer& answer);
+  void dry_run(const runtime::ControlAnswer& answer);
   void stop();
   void add_frame_commands();
   [[nodiscard]] std::string counters_members() const;
@@ -135,7 +150,11 @@ class Daemon {
   std::vector<int> watched_;
   EngineTimer timer_;
   bool reloading_ = false;
-  bool reload_again_ = false;  // SIGHUP came during a reload
+  bool reload_again_ = false;                           // SIGHUP came during a reload
+  std::vector<std::string> reload_problems_;            // of the configuration that was read last
+  std::vector<runtime::ControlAnswer> reload_answers_;  // to be given when the reload has ended
+  std::vector<runtime::ControlAnswer> again_answers_;   // when the one after it has
+  runtime::LogLevel level_before_ = runtime::LogLevel::info;
 };
 
 /// What every daemon's metrics page begins with.
@@ -148,11 +167,11 @@ void add_common_metrics(runtime::MetricsPage& page, const About& about);
 /// "asrp_node_" of "asrpd-node": what the names of its metrics begin with.
 std::string metrics_prefix(const std::string& program);
 
-/// What is bound or opened at the start cannot change while the daemon runs: keeps it in `next`, and says so.
+/// What is bound or opened at the start cannot change while the daemon runs: keeps it in `next`, and adds it to `waiting`.
 template <typename Value>
-void keep_fixed(const std::string& key, Value& next, const Value& now) {
+void keep_fixed(std::vector<std::string>& waiting, const std::string& key, Value& next, const Value& now) {
   if (next == now) return;
-  runtime::log_warning("reload", key + " has changed; it takes effect at the next start");
+  waiting.push_back(key);
   next = now;
 }
 

@@ -37,6 +37,9 @@ void Daemon::add_frame_commands() {
       {"counters", {}, [this](const ControlRequest&, const ControlAnswer& answer) { answer.give(counters_members()); }});
   commands_.add({"events", {}, [](const ControlRequest&, const ControlAnswer& answer) { answer.subscribe(); }});
   commands_.add({"log", {{"level", ControlArgument::Kind::text}}, set_log_level});
+  commands_.add({"reload",
+                 {{"dry_run", ControlArgument::Kind::flag}},
+                 [this](const ControlRequest& request, const ControlAnswer& answer) { on_reload_command(request, answer); }});
   commands_.add({"status", {}, [this](const ControlRequest&, const ControlAnswer& answer) { answer.give(whole_status()); }});
 }
 

@@ -20,6 +20,9 @@ T load_native(Octets octets, std::size_t offset = 0) {
 }
 
 /// Numbers in network order, zero if they are not there (attributes of netfilter).
+inline std::uint64_t get_u64(Octets value) {
+  return value.size() >= 8 ? std::uint64_t{load_u32(value, 0)} << 32 | load_u32(value, 4) : 0;
+}
 inline std::uint32_t get_u32(Octets value) { return value.size() >= 4 ? load_u32(value, 0) : 0; }
 inline std::uint16_t get_u16(Octets value) { return value.size() >= 2 ? load_u16(value, 0) : std::uint16_t{0}; }
 inline std::uint8_t get_u8(Octets value) { return value.empty() ? std::uint8_t{0} : value[0]; }

@@ -65,6 +65,7 @@ class KernelConntrack final : public Conntrack {
   void for_each_marked(const std::function<void(const engine::FlowEntry&)>& visit) override;
   void for_each(const std::function<void(const engine::FlowEntry&)>& visit) override;
   void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) override;
+  void for_each_detail(const std::function<void(const Detail&)>& visit) override;
   void end_visits() override { visits_ended_ = true; }
   Fill fill() const override { return {read_number(count_.get()), read_number(maximum_.get())}; }
   Statistics statistics() const override { return statistics_; }
@@ -265,6 +266,12 @@ void KernelConntrack::for_each(const std::function<void(const engine::FlowEntry&
 void KernelConntrack::for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) {
   dump(0, 0, [&](const ConntrackEntry& entry) {
     if (!is_translated(entry)) visit(entry_of(entry));
+  });
+}
+
+void KernelConntrack::for_each_detail(const std::function<void(const Detail&)>& visit) {
+  dump(0, 0, [&](const ConntrackEntry& entry) {
+    if (is_translated(entry)) visit({entry_of(entry), state_name(entry), entry.timeout, entry.from_client, entry.from_server});
   });
 }
 

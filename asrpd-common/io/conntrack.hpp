@@ -4,9 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string_view>
 
 #include "asrp/base/result.hpp"
 #include "asrp/engine/flow_table.hpp"
+#include "io/conntrack_message.hpp"
 #include "io/error.hpp"
 
 namespace asrp::io {
@@ -28,6 +31,15 @@ class Conntrack : public engine::FlowTable {
   virtual void for_each(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
   /// Visits the others of these protocols, which translate nothing. A visitor may use the table.
   virtual void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
+  /// Visits every translated entry of the protocols TCP and UDP with all that the kernel tells of it.
+  struct Detail {
+    engine::FlowEntry flow;
+    std::string_view state;              // state_name()
+    std::uint32_t timeout = 0;           // seconds left
+    std::optional<Traffic> from_client;  // where the kernel counts
+    std::optional<Traffic> from_server;
+  };
+  virtual void for_each_detail(const std::function<void(const Detail&)>& visit) = 0;
   /// Ends the visit that is under way, and lets no other one begin. Any thread may call it.
   virtual void end_visits() = 0;
   /// Entries in this namespace, and the most there may be.

@@ -9,6 +9,8 @@
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <sys/socket.h>
 
+#include <array>
+
 #include "io/attributes.hpp"
 
 namespace asrp::io {
@@ -116,6 +118,15 @@ std::optional<Tuple> read_tuple(Octets attributes) {
   return Tuple{{parts.src, parts.sport}, {parts.dst, parts.dport}, protocol};
 }
 
+Traffic read_traffic(Octets attributes) {
+  Traffic traffic;
+  for_each_attribute(attributes, [&](int type, Octets value) {
+    if (type == CTA_COUNTERS_PACKETS) traffic.packets = get_u64(value);
+    if (type == CTA_COUNTERS_BYTES) traffic.octets = get_u64(value);
+  });
+  return traffic;
+}
+
 std::uint8_t read_tcp_state(Octets attributes) {
   std::uint8_t state = 0;
   for_each_attribute(attributes, [&](int outer, Octets inner) {
@@ -183,6 +194,9 @@ std::optional<ConntrackEntry> read_entry(Octets payload) {
     if (type == CTA_TUPLE_REPLY) reply = read_tuple(value);
     if (type == CTA_MARK) entry.mark = get_u32(value);
     if (type == CTA_STATUS) entry.status = get_u32(value);
+    if (type == CTA_TIMEOUT) entry.timeout = get_u32(value);
+    if (type == CTA_COUNTERS_ORIG) entry.from_client = read_traffic(value);
+    if (type == CTA_COUNTERS_REPLY) entry.from_server = read_traffic(value);
     if (type == CTA_PROTOINFO) entry.tcp_state = read_tcp_state(value);
   });
   if (!original || !reply) return {};
@@ -199,6 +213,15 @@ bool is_conntrack_end(std::uint16_t message_type) {
 bool is_closing(const ConntrackEntry& entry) {
   return entry.original.protocol == Protocol::tcp &&
          (entry.tcp_state == kTcpLastAck || entry.tcp_state == kTcpTimeWait || entry.tcp_state == kTcpClose);
+}
+
+std::string_view state_name(const ConntrackEntry& entry) {
+  // enum tcp_conntrack
+  static constexpr std::array<std::string_view, 10> kTcp = {"NONE",       "SYN_SENT", "SYN_RECV",  "ESTABLISHED", "FIN_WAIT",
+                                                            "CLOSE_WAIT", "LAST_ACK", "TIME_WAIT", "CLOSE",       "SYN_SENT2"};
+  if (entry.original.protocol == Protocol::tcp) return entry.tcp_state < kTcp.size() ? kTcp[entry.tcp_state] : "UNKNOWN";
+  if ((entry.status & IPS_ASSURED) != 0) return "ASSURED";
+  return (entry.status & IPS_SEEN_REPLY) != 0 ? "REPLIED" : "UNREPLIED";
 }
 
 bool is_translated(const ConntrackEntry& entry) { return (entry.status & (IPS_SRC_NAT | IPS_DST_NAT)) != 0; }

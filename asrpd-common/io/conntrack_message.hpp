@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "asrp/engine/flow_table.hpp"
 
@@ -32,11 +33,19 @@ std::size_t write_mark(std::uint8_t* at, std::uint32_t sequence, const Tuple& tu
 /// Dump of both families; entries whose mark is `mark` under `mask` (0: all).
 std::size_t write_dump(std::uint8_t* at, std::uint32_t sequence, std::uint32_t mark, std::uint32_t mask);
 
+struct Traffic {
+  std::uint64_t packets = 0;
+  std::uint64_t octets = 0;
+};
+
 struct ConntrackEntry {
   Tuple original;
   Tuple reply;
   std::uint32_t mark = 0;
   std::uint32_t status = 0;
+  std::uint32_t timeout = 0;           // seconds left
+  std::optional<Traffic> from_client;  // where the kernel counts (nf_conntrack_acct)
+  std::optional<Traffic> from_server;
   std::uint8_t tcp_state = 0;
 };
 /// `payload`: what follows the netlink header of a CT_NEW or CT_DELETE. Nothing if the tuples are not there or not of TCP or
@@ -47,6 +56,8 @@ bool is_conntrack_entry(std::uint16_t message_type);
 bool is_conntrack_end(std::uint16_t message_type);
 /// TCP in LAST_ACK, TIME_WAIT or CLOSE.
 bool is_closing(const ConntrackEntry& entry);
+/// "ESTABLISHED"; for UDP "ASSURED", "REPLIED" or "UNREPLIED".
+std::string_view state_name(const ConntrackEntry& entry);
 /// Some address or port is changed by the entry.
 bool is_translated(const ConntrackEntry& entry);
 

@@ -59,6 +59,10 @@ class ThreadLines final : public LineSource, private LineSink {
     if (building_.size() < kPiece) return true;
     return hand_over();
   }
+  bool is_wanted() override {
+    const std::lock_guard lock(mutex_);
+    return !unwanted_;
+  }
   void end_with(std::string members) override { end_members_ = std::move(members); }
 
   /// Waits until the piece before is taken: there are never more than two of them.

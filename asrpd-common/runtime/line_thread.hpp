@@ -19,6 +19,8 @@ class LineSink {
   virtual ~LineSink() = default;
   /// One line, without its end. Waits as long as the reader is behind; false if nobody wants any more.
   virtual bool put(std::string_view line) = 0;
+  /// False if nobody wants any more: for work that takes long between two lines.
+  [[nodiscard]] virtual bool is_wanted() = 0;
   /// Members of the last line.
   virtual void end_with(std::string members) = 0;
 };

@@ -4,7 +4,7 @@
 namespace asrp::holder {
 
 void add_commands(runtime::CommandTable& commands, HolderAccess& holder) {
-  for (const auto declare : {services_command}) commands.add(declare(holder));
+  for (const auto declare : {backups_command, services_command}) commands.add(declare(holder));
 }
 
 }  // namespace asrp::holder

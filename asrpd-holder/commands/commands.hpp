@@ -21,6 +21,7 @@ class HolderAccess {
 /// Adds all. `holder` must outlive the table.
 void add_commands(runtime::CommandTable& commands, HolderAccess& holder);
 
+runtime::ControlCommand backups_command(HolderAccess& holder);
 runtime::ControlCommand services_command(HolderAccess& holder);
 
 }  // namespace asrp::holder

@@ -4,7 +4,8 @@
 namespace asrp::node {
 
 void add_commands(runtime::CommandTable& commands, NodeAccess& node) {
-  for (const auto declare : {services_command}) commands.add(declare(node));
+  for (const auto declare : {backends_command, queries_command, services_command, sessions_command})
+    commands.add(declare(node));
 }
 
 }  // namespace asrp::node

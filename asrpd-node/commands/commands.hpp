@@ -7,6 +7,7 @@
 
 #include "asrp/engine/node_options.hpp"
 #include "asrpd-node/config.hpp"
+#include "asrpd-node/server_watch.hpp"
 #include "asrpd-node/worker.hpp"
 #include "runtime/control_command.hpp"
 #include "runtime/event_loop.hpp"
@@ -23,11 +24,21 @@ class NodeAccess {
   [[nodiscard]] virtual runtime::EventLoop& event_loop() = 0;
   /// One after the other, each in its own thread; returns when all are done.
   virtual void for_each_worker(const std::function<void(Worker&)>& task) = 0;
+  /// Health and drain.
+  [[nodiscard]] virtual const ServerWatch& servers() const = 0;
+  [[nodiscard]] virtual engine::HolderSight holder_sight(const IpAddress& host) = 0;
+  /// Another number after each reload.
+  [[nodiscard]] virtual std::uint64_t revision() const = 0;
+  /// The kernel's table, with sockets of its own.
+  virtual Result<std::unique_ptr<io::Conntrack>, io::IoError> open_table() = 0;
 };
 
 /// Adds all. `node` must outlive the table.
 void add_commands(runtime::CommandTable& commands, NodeAccess& node);
 
+runtime::ControlCommand backends_command(NodeAccess& node);
+runtime::ControlCommand queries_command(NodeAccess& node);
 runtime::ControlCommand services_command(NodeAccess& node);
+runtime::ControlCommand sessions_command(NodeAccess& node);
 
 }  // namespace asrp::node

@@ -156,7 +156,8 @@ class FakeDaemon:
         self._listener.listen()
         self.answers = answers
         self.requests: list[dict[str, object]] = []
-        threading.Thread(target=self._serve, daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
 
     def _serve(self) -> None:
         while True:
@@ -176,6 +177,9 @@ class FakeDaemon:
                         break
 
     def close(self) -> None:
+        # Wakes the thread. Closed under it, the number might come to mean the next test's listener, and be answered for.
+        self._listener.shutdown(socket.SHUT_RDWR)
+        self._thread.join(LIMIT)
         self._listener.close()
 
 
@@ -294,6 +298,96 @@ class Control(unittest.TestCase):
         self.assertEqual(self.ctl("log").stdout, "debug\n")
         self.assertEqual(self._daemon.requests[-1], {"command": "log"})
         self.assertEqual(self.ctl("log", "loud").returncode, 2)
+
+    def stream(self, command: str, *lines: dict[str, object], end: dict[str, object] | None = None, **first: object) -> None:
+        """The fake daemon's answer is a stream; without `end` it is cut short."""
+        last = [] if end is None else [{"end": True, **end}]
+        self._daemon.answers[command] = [json.dumps(each, separators=(",", ":")) for each in
+                                         ({"ok": True, "stream": True, **first}, *lines, *last)]
+
+    def test_backends(self) -> None:
+        server = {"pool": "web", "id": "s1", "address": "10.0.0.1:80", "weight": 10, "state": "active", "holder": "yes",
+                  "holder_seen": "gone", "new_sessions": "down", "health": "down", "falls": 2, "health_detail": "refused"}
+        self.stream("backends", server, {**server, "id": "s20", "health": None}, end={"servers": 2})
+        self.assertEqual(self.ctl("backends", "--pool", "web").stdout.splitlines(), [
+            "POOL  ID   ADDRESS      WEIGHT  STATE   NEW   HOLDER  HEALTH  FALLS  LAST CHECK",
+            "web   s1   10.0.0.1:80      10  active  down  gone    down        2  refused",
+            "web   s20  10.0.0.1:80      10  active  down  gone    -           2  refused"])
+        self.assertEqual(self._daemon.requests[-1], {"command": "backends", "pool": "web"})
+        self.assertEqual([json.loads(line)["id"] for line in self.ctl("backends", "--json").stdout.splitlines()], ["s1", "s20"])
+
+    def test_sessions_and_their_filters(self) -> None:
+        session = {"service": "web", "server": "s1", "protocol": "tcp", "client": "192.0.2.1:5", "address": "198.51.100.1:80",
+                   "server_address": "10.0.0.1:80", "source": "192.0.2.1:5", "state": "ESTABLISHED", "backup": "yes", "timeout_s": 600}
+        self.stream("sessions", session, end={"sessions": 1}, counted=False)
+        done = self.ctl("sessions", "--client", "192.0.2.0/24", "--server", "s1", "--service", "web", "--proto", "tcp", "--state", "established")
+        self.assertEqual(self._daemon.requests[-1], {"command": "sessions", "client": "192.0.2.0/24", "server": "s1", "service": "web",
+                                                     "protocol": "tcp", "state": "established"})
+        self.assertEqual(done.stdout.splitlines()[1].split(),
+                         ["web", "tcp", "192.0.2.1:5", "192.0.2.1:5", "10.0.0.1:80", "s1", "ESTABLISHED", "yes", "600"])
+        self.assertEqual(done.stdout.splitlines()[2], "1 sessions; octets are not counted (net.netfilter.nf_conntrack_acct is 0)")
+        self.stream("sessions", {**session, "octets_from_client": 1000, "octets_from_server": 25000}, end={"sessions": 1}, counted=True)
+        self.assertRegex(self.ctl("sessions").stdout, r"TIMEOUT +OCTETS\n.* 600 +26\.0 k\n1 sessions\n$")
+
+    def test_top_talkers(self) -> None:
+        self.stream("sessions", {"client": "192.0.2.1", "sessions": 3, "packets": 7, "octets": 900}, end={"sessions": 5, "too_low_by": 2},
+                    counted=True)
+        done = self.ctl("sessions", "--top", "1", "--by", "sessions")
+        self.assertEqual(self._daemon.requests[-1], {"command": "sessions", "top": 1, "by": "sessions"})
+        self.assertEqual(done.stdout, "CLIENT     SESSIONS  PACKETS  OCTETS\n192.0.2.1         3        7     900\n"
+                                      "5 sessions; many clients: a figure may be too low by 2\n")
+        for wrong in (["--top", "0"], ["--by", "octets"], ["--proto", "icmp"]):
+            self.assertEqual(self.ctl("sessions", *wrong).returncode, 2, wrong)
+
+    def test_backups_and_queries(self) -> None:
+        self.stream("backups", {"protocol": "udp", "client": "[2001:db8::1]:5", "address": "x", "source": "y", "server_address": "z",
+                                "node": "192.0.2.10", "session_data_octets": 4}, end={"backups": 1})
+        done = self.ctl("backups", "--client", "2001:db8::/32", "--node", "192.0.2.10", "--proto", "udp", "--port", "53")
+        self.assertEqual(self._daemon.requests[-1], {"command": "backups", "client": "2001:db8::/32", "node": "192.0.2.10",
+                                                     "protocol": "udp", "port": 53})
+        self.assertEqual(done.stdout.splitlines()[1].split(), ["udp", "[2001:db8::1]:5", "x", "y", "z", "192.0.2.10", "4"])
+        self.assertEqual(done.stdout.splitlines()[2], "1 backups")
+        self.stream("queries", {"flow": "tcp a>b", "from": "client", "age_ms": 1.25, "repeats": 1, "held_packets": 2,
+                                "holders": [{"address": "10.0.0.1", "answer": "silent"}, {"address": "10.0.0.2", "answer": "no session"}]},
+                    end={"queries": 1}, in_flight=1)
+        self.assertEqual(self.ctl("queries").stdout.splitlines(), [
+            "FLOW     FROM    AGE MS  REPEATS  HELD  HOLDERS", "tcp a>b  client    1.25        1     2  10.0.0.1 silent, 10.0.0.2 no session",
+            "1 in flight"])
+
+    def test_a_stream_that_is_cut_or_fails_is_a_failure(self) -> None:
+        self.stream("queries", {"flow": "a"})
+        done = self.ctl("queries", "--json")
+        self.assertEqual((done.returncode, done.stdout), (1, '{"flow":"a"}\n'))
+        self.assertIn("in the middle of its answer", done.stderr)
+        self.stream("queries", end={"error": "changed meanwhile"})
+        self.assertEqual(self.ctl("queries").stderr, "asrpctl: changed meanwhile\n")
+
+    def test_reload_waits_and_shows_all_problems(self) -> None:
+        self._daemon.answers["reload"] = [json.dumps({"ok": True, "problems": ["a: warning: b"]})]
+        done = self.ctl("reload")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "in force\n", "a: warning: b\n"))
+        self.assertEqual(json.loads(self.ctl("reload", "--json").stdout), {"problems": ["a: warning: b"]})
+        self._daemon.answers["reload"] = [json.dumps({"ok": False, "error": "x has 2 problems: the running configuration stays",
+                                                      "kind": "config", "problems": ["one", "two"]})]
+        done = self.ctl("reload")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, "one\ntwo\nasrpctl: x has 2 problems: the running configuration stays\n")
+
+    def test_dry_run_of_a_reload(self) -> None:
+        changes = [{"change": "changed", "key": "node.port", "now": "1", "then": "2", "next_start": True},
+                   {"change": "added", "key": "pools.web.servers.s3", "then": "", "next_start": False},
+                   {"change": "removed", "key": "log.file", "now": '"x"', "next_start": False},
+                   {"pool": "web", "begins_epoch": True, "moved": 0.3336, "minimum": 0.3333, "counted": True}]
+        self.stream("reload", *changes, end={}, problems=["w"])
+        done = self.ctl("reload", "--dry-run")
+        self.assertEqual(self._daemon.requests[-1], {"command": "reload", "dry_run": True})
+        self.assertEqual(done.stdout.splitlines(), [
+            "changed node.port: 1 -> 2 (waits for the next start)", "added pools.web.servers.s3", 'removed log.file: "x"',
+            "pool web begins an epoch: 33.36 % of the new sessions get another first server; the servers' shares differ by 33.33 %"])
+        self.assertEqual((done.returncode, done.stderr), (0, "w\n"))
+        self.assertEqual([json.loads(line) for line in self.ctl("reload", "--dry-run", "--json").stdout.splitlines()], changes)
+        self.stream("reload", end={}, problems=[])
+        self.assertEqual(self.ctl("reload", "--dry-run").stdout, "nothing would change\n")
 
     def test_a_daemon_that_does_not_know_the_command_is_named(self) -> None:
         unknown = '{"ok":false,"error":"no command \\"services\\" here","kind":"command"}'

@@ -3,13 +3,16 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <chrono>
 
 #include "asrp/packet/packet_view.hpp"
 #include "asrp/packet/surgery.hpp"
 #include "asrp/wire/decode.hpp"
+#include "asrpd-holder/commands/commands.hpp"
 #include "driver/twins.hpp"
 #include "io/testing/memory_edges.hpp"
+#include "runtime/testing/control_twin.hpp"
 
 using namespace asrp;
 using namespace asrp::test;
@@ -180,4 +183,57 @@ TEST_CASE("the slow path's time is that of the burst, for each of its packets") 
   CHECK(driver.statistics().slow_path.sum() == std::chrono::microseconds(40));
   driver.on_packets();
   CHECK(driver.statistics().slow_path.sum() == std::chrono::microseconds(40));
+}
+
+namespace {
+
+struct Access final : holder::HolderAccess {
+  explicit Access(engine::HolderEngine& e) : engine_(e) {}
+  const holder::HolderConfig& config() const override { return config_; }
+  engine::HolderEngine& engine() override { return engine_; }
+  holder::HolderConfig config_;
+  engine::HolderEngine& engine_;
+};
+
+}  // namespace
+
+TEST_CASE("backups: all that are kept, in pieces, and those that a filter matches") {
+  Bench b;
+  constexpr unsigned kBackups = 1000;
+  for (unsigned i = 0; i < kBackups; ++i) {
+    TuplePair session = kSession;
+    session.client_side.src.address = IpAddress::v4(0xcb007100 + i);  // 203.0.113.0 and on
+    session.server_side.src.port = static_cast<std::uint16_t>(1000 + i);
+    const Buffer syn = tcp(session.server_side).syn().build();
+    Buffer out;
+    REQUIRE(packet::insert_inline(*packet::PacketView::parse(syn), packet::Marker{},
+                                  ns(session).cookie(7).node("192.0.2.10").build(), 1500, out)
+                .has_value());
+    b.queue.deliver(kInbound, out);
+    b.driver.on_packets();
+  }
+  REQUIRE(b.engine.gauges().backups == kBackups);
+  Access access(b.engine);
+  runtime::CommandTable table;
+  holder::add_commands(table, access);
+  runtime::ControlTwin twin(table);
+  const auto count = [&twin](const std::string& arguments) {
+    const std::string text = twin.ask("{\"command\":\"backups\"" + arguments + "}");
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+    CHECK(text.ends_with("{\"end\":true,\"backups\":" + std::to_string(lines - 2) + "}\n"));
+    return lines - 2;
+  };
+  CHECK(count("") == kBackups);
+  CHECK(count(R"(,"client":"203.0.113.5")") == 1);
+  CHECK(count(R"(,"client":"203.0.113.0/25","node":"192.0.2.0/24","port":8080,"protocol":"tcp")") == 128);
+  CHECK(count(R"(,"node":"192.0.2.11")") == 0);
+  CHECK(count(R"(,"port":80)") == 0);
+  CHECK(count(R"(,"protocol":"udp")") == 0);
+  twin.send(R"({"command":"backups","client":"203.0.113.5"})");
+  CHECK(twin.read_piece());  // a piece looks at some, wanted or not
+  CHECK(twin.read().find(
+            R"({"protocol":"tcp","client":"203.0.113.5:4000","address":"198.51.100.1:80","source":"10.0.9.9:1005",)"
+            R"("server_address":"10.0.0.1:8080","node":"192.0.2.10","session_data_octets":0})") != std::string::npos);
+  for (const char* wrong : {R"("client":"x")", R"("node":"1.2.3.4/33")", R"("protocol":"icmp")"})
+    CHECK(twin.ask(std::string(R"({"command":"backups",)") + wrong + "}").find("\"kind\":\"argument\"") != std::string::npos);
 }

@@ -35,6 +35,10 @@ class MemoryConntrack final : public io::Conntrack {
     for (const engine::FlowEntry& entry : table.entries)
       if (!visits_ended_) visit(entry);
   }
+  void for_each_detail(const std::function<void(const Detail&)>& visit) override {
+    for (const Detail& each : details)
+      if (!visits_ended_) visit(each);
+  }
   void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) override {
     for (const engine::FlowEntry& entry : untranslated)
       if (!visits_ended_) visit(entry);
@@ -45,6 +49,7 @@ class MemoryConntrack final : public io::Conntrack {
 
   FakeFlowTable table;
   std::vector<engine::FlowEntry> untranslated;
+  std::vector<Detail> details;
   Fill now;
 
  private:

@@ -64,6 +64,7 @@ bool Console::connect() {
 
 /// A daemon that does not know the command or an argument of it: says which one it is, and of which version.
 int Console::refused(const json& request, const Answer& answer) {
+  for (const json& each : member(answer.body, "problems")) std::fprintf(stderr, "%s\n", plain(each).c_str());
   if (answer.kind() != "command" && answer.kind() != "argument") return fail(printable(answer.error));
   const json status = client_.ask({{"command", "status"}}).body;
   const json version = member(status, "version");
@@ -96,6 +97,15 @@ int Console::show(const json& request, const std::function<std::string(const Sam
     if (!options_.watch) return 0;
     before = std::move(now);
     before_at = now_at;
+    std::this_thread::sleep_for(std::chrono::duration<double>(*options_.watch));
+  }
+}
+
+int Console::repeat(const std::function<int()>& once) {
+  for (;;) {
+    if (options_.watch && !options_.json) begin_screen();
+    const int status = once();
+    if (status != 0 || !options_.watch) return status;
     std::this_thread::sleep_for(std::chrono::duration<double>(*options_.watch));
   }
 }

@@ -37,6 +37,8 @@ class Console {
   /// says. With --watch again and again. Returns the exit status.
   int show(const nlohmann::json& request, const std::function<std::string(const Sample&)>& text_of,
            const std::function<nlohmann::json(const nlohmann::json&)>& json_of = {});
+  /// Runs `once`, with --watch again and again until it fails. Returns the exit status.
+  int repeat(const std::function<int()>& once);
   /// Asks once; nothing, and the message is out, if that failed.
   std::optional<nlohmann::json> ask(const nlohmann::json& request);
   /// Asks for a long answer: `on_line` for each object of it, in its order. Returns the first line's members with those of the

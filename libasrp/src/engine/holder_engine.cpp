@@ -191,6 +191,13 @@ std::optional<TimePoint> HolderEngine::next_timeout() const { return impl_->next
 const Counters<HolderCounter>& HolderEngine::counters() const { return impl_->counters; }
 const HolderOptions& HolderEngine::options() const { return impl_->options; }
 
+std::optional<session::Backup> HolderEngine::backup(std::uint32_t number) const {
+  if (!impl_->table.in_use(number)) return std::nullopt;
+  return impl_->table.read(number);
+}
+
+std::uint32_t HolderEngine::backup_limit() const { return impl_->table.slot_limit(); }
+
 HolderEngine::Gauges HolderEngine::gauges() const {
   return {impl_->table.size(), impl_->life.embryonic(), impl_->table.octets() + impl_->life.octets()};
 }

@@ -227,4 +227,6 @@ HolderSight NodeEngine::holder_sight(const IpAddress& host) const {
   return holder->answered ? HolderSight::answers : HolderSight::unknown;
 }
 
+std::vector<QueryInFlight> NodeEngine::queries(std::size_t most) const { return impl_->queries(most); }
+
 }  // namespace asrp::engine

@@ -204,6 +204,7 @@ struct NodeEngine::Impl {
   // --- node_recovery.cpp ----------------------------------------------------------------------------------------------
 
   std::uint32_t find_recovery(const Tuple& tuple) const;
+  [[nodiscard]] std::vector<QueryInFlight> queries(std::size_t most) const;
   /// Begins to ask; the packet is held. kNoSlot: not possible, and counted.
   std::uint32_t start_recovery(TimePoint now, session::RecoveryKind kind, const Tuple& trigger, bool may_create);
   void recover_client(TimePoint now, Incoming& in, const ServiceState& service, const Tuple& trigger, bool icmp);

@@ -12,11 +12,53 @@ using session::kNoSlot;
 using session::Recovery;
 using session::RecoveryKind;
 
+namespace {
+
+QueryInFlight::Kind kind_of(RecoveryKind kind) {
+  switch (kind) {
+    case RecoveryKind::client:
+      return QueryInFlight::Kind::client;
+    case RecoveryKind::server:
+      return QueryInFlight::Kind::server;
+    case RecoveryKind::conflict:
+      break;
+  }
+  return QueryInFlight::Kind::conflict;
+}
+
+QueryInFlight::Answer answer_of(session::Answer answer) {
+  switch (answer) {
+    case session::Answer::silent:
+      return QueryInFlight::Answer::silent;
+    case session::Answer::no_session:
+      return QueryInFlight::Answer::no_session;
+    case session::Answer::session:
+      break;
+  }
+  return QueryInFlight::Answer::session;
+}
+
+}  // namespace
+
 std::uint32_t NodeEngine::Impl::find_recovery(const Tuple& tuple) const {
   if (recovery_index_.size() == 0) return kNoSlot;
   const Tuple key = normalised(tuple);
   return recovery_index_.find(table_hash(key, seed_),
                               [&](std::uint32_t slot) { return normalised(recoveries_[slot].trigger) == key; });
+}
+
+std::vector<QueryInFlight> NodeEngine::Impl::queries(std::size_t most) const {
+  std::vector<QueryInFlight> out;
+  recoveries_.for_each_slot([&](std::uint32_t slot) {
+    if (out.size() >= most) return;
+    const Recovery& recovery = recoveries_[slot];
+    QueryInFlight query{recovery.trigger, kind_of(recovery.kind), recovery.started, recovery.repeats, recovery.held_count, {}};
+    for (std::size_t i = 0; i < recovery.candidates_count; ++i)
+      query.asked.push_back({recovery.candidates[i].address,
+                             i < recovery.asked ? answer_of(recovery.candidates[i].answer) : QueryInFlight::Answer::not_asked});
+    out.push_back(std::move(query));
+  });
+  return out;
 }
 
 std::uint32_t NodeEngine::Impl::start_recovery(TimePoint now, RecoveryKind kind, const Tuple& trigger, bool may_create) {

@@ -361,3 +361,31 @@ TEST_CASE("how long a recovery took is counted by its outcome") {
   CHECK(twice.no_session.sum() == milliseconds(6));
   CHECK(twice.silence.counts()[10] == 2);
 }
+
+TEST_CASE("queries in flight: for which packet, who was asked, what was said") {
+  NodeScript s(basic_options());
+  CHECK(s.engine.queries(10).empty());
+  const auto queries = ask(s, segment());
+  REQUIRE(queries.size() == 2);
+  s.packet(Tap::stray, segment("more"));
+  auto flying = s.engine.queries(10);
+  REQUIRE(flying.size() == 1);
+  CHECK(flying[0].flow == tcp_tuple(kClient, kVip));
+  CHECK(flying[0].kind == engine::QueryInFlight::Kind::client);
+  CHECK(flying[0].held_packets == 2);
+  CHECK(flying[0].repeats == 0);
+  REQUIRE(flying[0].asked.size() == 2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    CHECK(flying[0].asked[i].address == queries[i].to.address);
+    CHECK(flying[0].asked[i].answer == engine::QueryInFlight::Answer::silent);
+  }
+  answer(s, queries[1], rx_to(queries[1]));
+  flying = s.engine.queries(10);
+  REQUIRE(flying.size() == 1);
+  CHECK(flying[0].asked[0].answer == engine::QueryInFlight::Answer::silent);
+  CHECK(flying[0].asked[1].answer == engine::QueryInFlight::Answer::no_session);
+  ask(s, tcp("203.0.113.8:1", kVip).push().payload("x").build());
+  CHECK(s.engine.queries(10).size() == 2);
+  CHECK(s.engine.queries(1).size() == 1);
+  CHECK(s.engine.queries(0).empty());
+}

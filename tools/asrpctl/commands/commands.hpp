@@ -31,5 +31,10 @@ Command services_command();
 Command counters_command();
 Command events_command();
 Command log_command();
+Command backends_command();
+Command sessions_command();
+Command backups_command();
+Command queries_command();
+Command reload_command();
 
 }  // namespace asrp::ctl

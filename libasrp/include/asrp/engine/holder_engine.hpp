@@ -20,6 +20,7 @@
 #include "asrp/engine/holder_counters.hpp"
 #include "asrp/engine/holder_options.hpp"
 #include "asrp/engine/output.hpp"
+#include "asrp/session/backup.hpp"
 #include "asrp/session/record_store.hpp"
 
 namespace asrp::engine {
@@ -82,6 +83,9 @@ class HolderEngine final {
     std::size_t backups, embryonic, index_octets;
   };
   [[nodiscard]] Gauges gauges() const;
+  /// For listings: the backup with this number, if there is one. All have numbers below backup_limit().
+  [[nodiscard]] std::optional<session::Backup> backup(std::uint32_t number) const;
+  [[nodiscard]] std::uint32_t backup_limit() const;
 
  private:
   struct Impl;

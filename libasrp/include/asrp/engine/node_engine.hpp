@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <vector>
 
 #include "asrp/base/bytes.hpp"
 #include "asrp/base/random.hpp"
@@ -47,6 +48,22 @@ enum class HolderSight : std::uint8_t {
   unknown,  // neither yet; or there is none to ask
   answers,
   gone,
+};
+
+/// A recovery in flight, for listings.
+struct QueryInFlight {
+  enum class Kind : std::uint8_t { client, server, conflict };  // whose packet it is for, or the NC that began it
+  enum class Answer : std::uint8_t { not_asked, silent, no_session, session };
+  struct Asked {
+    IpAddress address;
+    Answer answer = Answer::silent;
+  };
+  Tuple flow;
+  Kind kind = Kind::client;
+  TimePoint started;
+  std::size_t repeats = 0;
+  std::size_t held_packets = 0;
+  std::vector<Asked> asked;  // the query list, in its order
 };
 
 class NodeEngine final {
@@ -111,6 +128,8 @@ class NodeEngine final {
     Durations& operator+=(const Durations& other);
   };
   [[nodiscard]] const Durations& durations() const;
+  /// Recoveries in flight, `most` of them at most, in no order.
+  [[nodiscard]] std::vector<QueryInFlight> queries(std::size_t most) const;
 
  private:
   struct Impl;

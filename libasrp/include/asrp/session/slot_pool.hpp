@@ -62,7 +62,7 @@ class SlotPool {
 
   /// Slots in use, for visits that may give the visited slot back.
   template <typename Visit>
-  void for_each_slot(Visit&& visit) {
+  void for_each_slot(Visit&& visit) const {
     for (std::uint32_t slot = 0; slot < cells_.size(); ++slot) {
       if (cells_[slot].used) visit(slot);
     }
