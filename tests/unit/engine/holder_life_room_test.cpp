@@ -82,6 +82,30 @@ TEST_CASE("a store that is fuller than it may be: a burst looks up no more flows
   CHECK(lab.count(HolderCounter::sessions_looked_up) == looked_up + 1);
 }
 
+TEST_CASE("a full store: what could have given way in an earlier burst and didn't is looked at again") {
+  FullLab lab;
+  const TuplePair one = nat_session("203.0.113.7:1");
+  const TuplePair two = nat_session("203.0.113.7:2");
+  const TuplePair again = FullLab::udp_number(0);
+  const TuplePair ends = FullLab::udp_number(2);
+  lab.in(with_message(datagram_of(ends), ns_of(ends).build()));  // is there already
+  lab.in(syn_with(one, ns_of(one))).burst();
+  lab.sessions.known[one.server_side] = LocalState::live;
+  lab.in(with_message(datagram_of(again), ns_of(again).build())).burst();
+  lab.sessions.known[again.server_side] = LocalState::live;
+  lab.wait(seconds(2));
+  for (const TuplePair& session : {ends, again}) {
+    lab.sessions.known.erase(session.server_side);
+    lab.ended(session.server_side);
+    lab.wait(seconds(1));
+  }
+  lab.sessions.known[again.server_side] = LocalState::live;  // a node still has it
+  store(lab, two, LocalState::live);
+  CHECK(!lab.knows(ends.client_side));
+  CHECK(lab.knows(again.client_side));
+  CHECK(lab.knows(two.client_side));
+}
+
 TEST_CASE("a full store: a flow that goes on after its end here does not give way") {
   auto options = HolderLab::default_options();
   options.max_backups = 1;
