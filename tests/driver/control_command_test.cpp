@@ -4,11 +4,14 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <iterator>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 #include <thread>
 
 #include "runtime/line_thread.hpp"
+#include "runtime/log.hpp"
 #include "runtime/testing/control_twin.hpp"
 
 using namespace asrp::runtime;
@@ -27,8 +30,8 @@ ControlCommand echo() {
   return {"echo",
           {{"text", Kind::text, true}, {"number", Kind::number}, {"flag", Kind::flag}},
           [](const ControlRequest& request, const ControlAnswer& answer) {
-            answer.give("\"text\":\"" + *request.text("text") +
-                        "\",\"number\":" + std::to_string(request.number("number").value_or(7)) +
+            answer.give("\"text\":" + json_quoted(*request.text("text")) +
+                        ",\"number\":" + std::to_string(request.number("number").value_or(7)) +
                         ",\"flag\":" + (request.flag("flag") ? "true" : "false"));
           }};
 }
@@ -98,6 +101,35 @@ TEST_CASE("control command: deep nesting and long names do no harm, and are not 
         "argument");
   CHECK(twin.ask("{\"command\":\"" + std::string(3000, 'x') + "\"}").size() < 200);
   CHECK(ask(twin, R"({"command":"a\"\n\u0000b"})")["error"] == std::string("no command \"a\"\n\0b\" here", 23));
+}
+
+TEST_CASE("control command: whatever comes, one line of JSON is the answer") {
+  const CommandTable table = one(echo());
+  ControlTwin twin(table);
+  std::mt19937 random(7);
+  const auto below = [&random](std::size_t limit) { return std::uniform_int_distribution<std::size_t>(0, limit - 1)(random); };
+  const std::string good = R"({"command":"echo","text":"x","number":17,"flag":true})";
+  const std::string_view pieces[] = {"{",  "}",    "[",  "]",     "\"",   ",",    ":",   "\\u0000",
+                                     "\\", "null", "-1", "1e999", "\xff", "\xc3", "true"};
+  std::size_t answered = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string line = good;
+    for (std::size_t changes = 1 + below(3); changes > 0; --changes) {
+      const std::size_t at = below(line.size() + 1);
+      const std::size_t length = std::min(below(8), line.size() - at);
+      if (below(2) == 0) {
+        line.replace(at, length, pieces[below(std::size(pieces))]);
+      } else {
+        line.replace(at, length, std::string(length, static_cast<char>(below(256))));
+      }
+    }
+    const json answer = ask(twin, line);
+    REQUIRE(answer.is_object());
+    REQUIRE(answer["ok"].is_boolean());
+    if (answer["ok"] == true) ++answered;
+    REQUIRE(answer.contains("error") != (answer["ok"] == true));
+  }
+  CHECK(answered > 0);  // some changes do no harm
 }
 
 TEST_CASE("control command: an answer can come later, comes once, and comes in any case") {
