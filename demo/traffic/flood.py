@@ -42,11 +42,12 @@ def _header(family: int, source: bytes, target: bytes, length: int) -> bytes:
     return struct.pack("!IHBB", 6 << 28, length, 6, 64) + source + target
 
 
-def fill_table(space: Namespace, count: int) -> None:
-    """`count` assured UDP entries that have nothing to do with any service."""
+def fill_table(space: Namespace, count: int, server: str = "") -> None:
+    """`count` assured UDP entries that have nothing to do with any service; translated to `server`, if one is given."""
     lines = []
+    translation = f" --dst-nat {server}" if server else ""
     for number in range(count):
         source = ipaddress.IPv4Address(0x64400000 + number // 50_000)  # of 100.64.0.0/10
         sport = 1024 + number % 50_000
-        lines.append(f"-I -s {source} -d 100.127.0.1 -p udp --sport {sport} --dport 9 -t 600 -u SEEN_REPLY,ASSURED")
+        lines.append(f"-I -s {source} -d 100.127.0.1 -p udp --sport {sport} --dport 9 -t 600 -u SEEN_REPLY,ASSURED{translation}")
     run(space.command("conntrack", "--load-file", "-"), stdin="\n".join(lines) + "\n", limit=120)

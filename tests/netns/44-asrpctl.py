@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 180
-# cases: truth-4 truth-6 reload-4 access-4
+# cases: truth-4 truth-6 large-4 reload-4 access-4
 """asrpctl beside real daemons under traffic: what each command says is compared with what the kernel and the daemons' own counters
 say. A reload with errors changes nothing and tells all of them; a dry run changes nothing at all."""
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 from dataclasses import replace
 from typing import Any
@@ -20,8 +21,11 @@ from lab.waiting import wait_for
 from scenarios.base import Lab, Options
 from scenarios.workload import services
 from traffic.echo import EchoClient, EchoServer
+from traffic.flood import fill_table
 
 _EACH = 12  # connections of a client
+_LARGE = 120_000  # entries of a large table
+_GROWTH = 4096  # KiB of memory that listings may take
 
 
 class Ctl:
@@ -115,14 +119,39 @@ def check_node(lab: Lab, number: int, expect: support.Expectations) -> None:
     expect.that(ctl.run("queries").stdout == "0 in flight\n", f"node{number}: no queries in flight")
 
 
+def check_octets(lab: Lab, number: int, expect: support.Expectations) -> None:
+    """Where the kernel counts, octets are those that conntrack(8) lists."""
+    ctl, family = node_ctl(lab, number), lab.options.family
+    truth = {}
+    for line in lab.topology.nodes[number].run("conntrack", "-L", "-f", f"ipv{family}", "-p", "tcp").splitlines():
+        match = re.search(r"src=(\S+) dst=\S+ sport=(\d+) .*?bytes=(\d+) .*?bytes=(\d+) ", line)
+        if match is not None:
+            truth[with_port(match.group(1), match.group(2))] = (int(match.group(3)), int(match.group(4)))
+    told = {s["client"]: (s["octets_from_client"], s["octets_from_server"]) for s in ctl.objects("sessions")}
+    expect.that(told == truth and len(truth) > 0, f"node{number}: octets are those of conntrack -L")
+    (top,) = ctl.objects("sessions", "--top", "1")
+    sums: dict[str, int] = {}
+    for client, octets in truth.items():
+        address = client.rpartition(":")[0].strip("[]")
+        sums[address] = sums.get(address, 0) + sum(octets)
+    expect.that(top["octets"] == max(sums.values()), f"node{number}: the top talker has {top['octets']} octets")
+
+
 def truth_case(family: int) -> support.Case:
     def case(options: Options, expect: support.Expectations) -> None:
         lab = support.cluster(replace(options, family=family), [s for s in services(options) if s.name == "shell"])
         with lab:
             lab.start()
+            for space in lab.topology.nodes.values():
+                space.sysctl({"net.netfilter.nf_conntrack_acct": int(family == 6)})
             begin(lab)
             for number in lab.topology.nodes:
                 check_node(lab, number, expect)
+                if family == 6:
+                    check_octets(lab, number, expect)
+                else:
+                    done = node_ctl(lab, number).run("sessions", "--top", "3", "--by", "octets")
+                    expect.that(done.returncode == 1 and "nf_conntrack_acct" in done.stderr, f"node{number}: octets are not counted, and it says so")
             made = {number: kernel_sessions(lab, number, family) for number in lab.topology.nodes}
             for server in lab.topology.servers:
                 ctl = Ctl(lab, holder_socket(server, lab.directory))
@@ -136,6 +165,36 @@ def truth_case(family: int) -> support.Case:
             expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
     return case
+
+
+def large_case(options: Options, expect: support.Expectations) -> None:
+    """A large table, several listings, one of which nobody reads: the daemon's memory stays, and so does its work."""
+    lab = support.cluster(options, [s for s in services(options) if s.name == "shell"], nodes=1)
+    with lab:
+        lab.start()
+        begin(lab)
+        ctl, daemon = node_ctl(lab, 1), lab.cluster.nodes[1]
+        fill_table(lab.topology.nodes[1], _LARGE, "100.127.0.2")
+        assert daemon.process is not None
+        status = f"/proc/{daemon.process.pid}/status"
+
+        def memory() -> int:
+            with open(status, encoding="ascii") as file:
+                return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+        before = memory()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as stalled:
+            stalled.connect(ctl.path)
+            stalled.sendall(b'{"command":"sessions"}\n')
+            counts = [len(ctl.objects("sessions")) for _ in range(2)]
+            expect.that(counts == [_LARGE + 2 * _EACH] * 2, f"all are listed, beside a reader that stalls: {counts}")
+            expect.that(len(ctl.objects("sessions", "--proto", "tcp")) == 2 * _EACH, "and few of many are found")
+            fresh = EchoClient(lab.topology.clients[1], plan.service(options.family), plan.ECHO_PORT, 5)
+            opened = fresh.command(f"open {support.PATIENCE}")
+            expect.that(len(opened.alive) == 5, f"new sessions are made meanwhile {opened.broken}")
+            expect.that(memory() - before < _GROWTH, f"{memory() - before} KiB more memory, of at most {_GROWTH}")
+        expect.that(ctl.objects("sessions", "--top", "2", "--by", "sessions")[0]["sessions"] == 50_000, "the top talker of many")
+        expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
 
 
 def snapshot(lab: Lab, number: int) -> dict[str, object]:
@@ -234,4 +293,4 @@ def access_case(options: Options, expect: support.Expectations) -> None:
 
 
 if __name__ == "__main__":
-    support.main({"truth-4": truth_case(4), "truth-6": truth_case(6), "reload-4": reload_case, "access-4": access_case})
+    support.main({"truth-4": truth_case(4), "truth-6": truth_case(6), "large-4": large_case, "reload-4": reload_case, "access-4": access_case})
