@@ -41,10 +41,12 @@ void ControlClient::on_readable() {
   write();
 }
 
-/// One after the other: the next line waits until the answer to the one before is handed over and taken.
+/// One after the other: the next line waits until the answer to the one before is handed over and taken; where events come in
+/// between, until there is room again.
 void ControlClient::take_requests() {
   if (std::exchange(taking_, true)) return;
-  while (!ended_ && !answering_ && (output_.empty() || wants_events_)) {
+  const auto has_room = [this] { return output_.empty() || (wants_events_ && output_.size() < ControlSocket::kMaxEvents); };
+  while (!ended_ && !answering_ && has_room()) {
     const std::size_t end = input_.find('\n');
     if (end == std::string::npos || end > ControlSocket::kMaxRequest) break;
     const std::string line = input_.substr(0, end);

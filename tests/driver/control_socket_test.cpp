@@ -288,6 +288,42 @@ TEST_CASE("control socket: who only sits there gives way to new clients; who wai
   });
 }
 
+TEST_CASE("control socket: who asks much and reads nothing is answered no further than there is room, with events too") {
+  for (const bool with_events : {false, true}) {
+    Daemon daemon;
+    int asked = 0;
+    daemon.commands.add({"much", {}, [&](const ControlRequest&, const ControlAnswer& answer) {
+                           ++asked;
+                           answer.give("\"x\":\"" + std::string(300000, 'x') + "\"");
+                         }});
+    daemon.run([&] {
+      const int fd = connect_to(daemon.path);
+      std::string requests = with_events ? "{\"command\":\"events\"}\n" : "";
+      for (int i = 0; i < 100; ++i) requests += "{\"command\":\"much\"}\n";
+      say(fd, requests);
+      const int other = connect_to(daemon.path);
+      for (int i = 0; i < 20; ++i) {  // the loop has had its turns
+        say(other, kHello);
+        CHECK(read_line(other) == kWorld);
+      }
+      int before = 0;
+      daemon.in_loop([&] { before = asked; });
+      CHECK(before <= (with_events ? 6 : 2));
+      shutdown(fd, SHUT_WR);
+      std::size_t octets = 0;
+      if (with_events) {
+        octets = read_octets(fd, 12 + 100 * (300000 + 18)).size();
+      } else {
+        octets = read_all(fd).size();
+      }
+      CHECK(octets >= 100 * 300000);
+      close(fd);
+      close(other);
+    });
+    CHECK(asked == 100);
+  }
+}
+
 TEST_CASE("control socket: when all clients wait for something the next one is told so") {
   Daemon daemon;
   daemon.run([&] {

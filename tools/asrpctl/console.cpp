@@ -48,9 +48,11 @@ int Console::fail(const std::string& text) {
 }
 
 void Console::print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
+  put(text);
   std::fflush(stdout);
 }
+
+void Console::put(const std::string& text) { std::fputs(text.c_str(), stdout); }
 
 bool Console::connect() {
   if (connected_) return true;
@@ -134,6 +136,7 @@ std::optional<json> Console::stream(const json& request, const std::function<voi
     }
     for (const char* const name : {"ok", "stream"}) first->erase(name);
     first->update(last);
+    std::fflush(stdout);
     first->erase("end");
     return first;
   }

@@ -51,6 +51,8 @@ class Console {
   /// Prints "asrpctl: text" to standard error; returns 1.
   static int fail(const std::string& text);
   static void print(const std::string& text);
+  /// The same, and leaves it to the end of the answer that it is out: for lines in great numbers.
+  static void put(const std::string& text);
 
  private:
   bool connect();

@@ -59,7 +59,7 @@ int show_listing(Console& console, const json& request, const std::vector<Listin
   return console.repeat([&] {
     Rows rows(columns, console.colours());
     const auto rest = console.stream(request, [&](const std::string& line) {
-      if (console.options().json) return Console::print(line + "\n");
+      if (console.options().json) return Console::put(line + "\n");
       const json object = json::parse(line, nullptr, false);
       if (object.is_object()) rows.add(object);
     });
