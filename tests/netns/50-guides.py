@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# limit: 240
+# cases: load-balancer using-libasrp
+"""The guides below docs/ do what they say. Every block ```sh of a guide is run, in the order of the guide, by one shell; a block
+```text behind it is what these commands must have written, where `...` stands for any text in a line, and alone for any lines. A block
+with a name behind its kind (```cpp ask.cpp) is the file of that name.
+
+The shell has a mount, network and process namespace of its own, with layers over /etc and /var/lib and an empty /run, so a guide uses
+the paths that its reader will, and nothing of it is left."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from typing import Optional
+
+SKIPPED = 77
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GUIDES = ("load-balancer", "using-libasrp")
+PROGRAMS = {"asrpd-node": "asrpd-node", "asrpd-holder": "asrpd-holder", "asrpctl": "tools/asrpctl", "asrpdump": "tools/asrpdump"}
+FENCE = re.compile(r"^```(\S*) ?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+# What the reader's machine is: directories of the system that a guide may write to, as layers that go with the namespace.
+SYSTEM = """
+mount -t tmpfs tmpfs /run
+mkdir -p /run/netns
+for directory in etc var/lib; do
+  mkdir -p "/run/layers/$directory/new" "/run/layers/$directory/work"
+  mount -t overlay overlay -o "lowerdir=/$directory,upperdir=/run/layers/$directory/new,workdir=/run/layers/$directory/work" "/$directory"
+done
+mkdir -p /etc/asrp /run/asrp
+ip link set lo up
+"""
+
+
+@dataclass
+class Step:
+    """A block of commands, the line that it begins at, and what it has to write (None: it does not matter)."""
+
+    line: int
+    commands: str
+    wanted: Optional[str] = None
+
+
+def steps(text: str) -> list[Step]:
+    found: list[Step] = []
+    behind = 0
+    for match in FENCE.finditer(text):
+        kind, name, body = match.groups()
+        line = text.count("\n", 0, match.start()) + 1
+        if kind == "sh":
+            found.append(Step(line, body))
+        elif name:
+            found.append(Step(line, f"cat >{name} <<'END OF {name}'\n{body}END OF {name}\n"))
+        elif kind == "text" and found and not re.search(r"^#", text[behind:match.start()], re.MULTILINE):
+            found[-1].wanted = body
+        behind = match.end()
+    return found
+
+
+def agrees(wanted: str, got: str) -> bool:
+    """Whether what was written is what the guide shows; how wide its gaps are does not matter."""
+    pattern = ""
+    for line in _plain(wanted):
+        pattern += r"(?:[^\n]*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", r"[^\n]*") + "\n"
+    return re.fullmatch(pattern, "".join(line + "\n" for line in _plain(got))) is not None
+
+
+def _plain(text: str) -> list[str]:
+    return [" ".join(line.split()) for line in text.splitlines()]
+
+
+def run_guide(name: str, programs: str, show: bool) -> list[str]:
+    """Problems of a guide."""
+    with open(os.path.join(ROOT, "docs", f"{name}.md"), encoding="utf-8") as file:
+        todo = steps(file.read())
+    if not todo:
+        return ["has no commands"]
+    with tempfile.TemporaryDirectory() as directory:
+        os.mkdir(f"{directory}/bin")
+        os.mkdir(f"{directory}/build")
+        os.symlink(programs, f"{directory}/build/release")
+        for program, folder in PROGRAMS.items():
+            for place in (f"{programs}/{folder}/{program}", f"{programs}/{program}"):
+                if os.path.isfile(place) and not os.path.exists(f"{directory}/bin/{program}"):
+                    os.symlink(place, f"{directory}/bin/{program}")
+        script = ["set -euo pipefail", SYSTEM, f"cd {directory}"]
+        for number, step in enumerate(todo):
+            with open(f"{directory}/{number}.sh", "w", encoding="utf-8") as file:
+                file.write(step.commands)
+            script.append(f"source {directory}/{number}.sh >{directory}/{number}.out 2>{directory}/{number}.err; touch {directory}/{number}.done")
+        done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--propagation", "private",
+                               "bash", "-c", "\n".join(script)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
+                              env={**os.environ, "PATH": f"{directory}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"})
+        problems = [done.stderr.strip()] if done.stderr.strip() else []
+        for number, step in enumerate(todo):
+            written = _read(f"{directory}/{number}.out")
+            if not os.path.exists(f"{directory}/{number}.done"):
+                problems.append(f"line {step.line} failed:\n{step.commands}--- output\n{written}{_read(f'{directory}/{number}.err')}")
+                break
+            agreed = step.wanted is None or agrees(step.wanted, written)
+            print(("ok    " if agreed else "WRONG ") + f"{name}.md:{step.line}", flush=True)
+            if show:
+                print(written, flush=True)
+            if not agreed:
+                problems.append(f"line {step.line} wrote\n{written}instead of\n{step.wanted}")
+    return problems
+
+
+def _read(path: str) -> str:
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--programs", default="build/release")
+    parser.add_argument("--show", action="store_true", help="print what the commands write")
+    parser.add_argument("guide", nargs="*", default=list(GUIDES))
+    arguments = parser.parse_args()
+    if os.geteuid() != 0:
+        print("needs root")
+        return SKIPPED
+    failed = False
+    for name in arguments.guide:
+        for problem in run_guide(name, os.path.abspath(arguments.programs), arguments.show):
+            print(f"WRONG {name}.md: {problem}", flush=True)
+            failed = True
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
