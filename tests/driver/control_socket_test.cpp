@@ -24,15 +24,19 @@ namespace {
 
 /// Lines of 1000 octets without end; counts those alive and the octets that they were asked for.
 struct Endless final : LineSource {
-  explicit Endless(int& alive_count, std::size_t& made_octets) : alive(alive_count), made(made_octets) { ++alive; }
+  Endless(int& alive_count, std::size_t& made_octets, int lines_a_piece)
+      : alive(alive_count), made(made_octets), lines(lines_a_piece) {
+    ++alive;
+  }
   ~Endless() override { --alive; }
   More append(std::string& out) override {
-    for (int i = 0; i < 50; ++i) out += std::string(999, 'x') + "\n";
-    made += 50000;
+    for (int i = 0; i < lines; ++i) out += std::string(999, 'x') + "\n";
+    made += 1000 * static_cast<std::size_t>(lines);
     return More::yes;
   }
   int& alive;
   std::size_t& made;
+  int lines;
 };
 
 /// A loop with a socket and some commands, and a client in a thread of its own.
@@ -45,13 +49,14 @@ struct Daemon {
   std::vector<ControlAnswer> kept;
   int sources = 0;
   std::size_t made = 0;
+  int lines_a_piece = 50;
 
   explicit Daemon(Duration stall = ControlSocket::kStall) {
     commands.add({"hello", {}, [](const ControlRequest&, const ControlAnswer& answer) { answer.give("\"world\":1"); }});
     commands.add({"events", {}, [](const ControlRequest&, const ControlAnswer& answer) { answer.subscribe(); }});
     commands.add({"keep", {}, [this](const ControlRequest&, const ControlAnswer& answer) { kept.push_back(answer); }});
     commands.add({"endless", {}, [this](const ControlRequest&, const ControlAnswer& answer) {
-                    answer.stream("", std::make_unique<Endless>(sources, made));
+                    answer.stream("", std::make_unique<Endless>(sources, made, lines_a_piece));
                   }});
     commands.add({"large", {}, [](const ControlRequest&, const ControlAnswer& answer) {
                     answer.give("\"x\":\"" + std::string(300000, 'x') + "\"");
@@ -263,6 +268,23 @@ TEST_CASE("control socket: a reader that stalls holds up its own stream only, in
     CHECK(daemon.made < 5000u * 1000 + 2 * (2u << 20));
     close(stalled);
     close(other);
+  });
+}
+
+TEST_CASE("control socket: a reader that is slower than its source has one piece waiting, however large those are") {
+  Daemon daemon;
+  daemon.lines_a_piece = 1000;  // more than a socket takes at once
+  daemon.run([&] {
+    const int fd = connect_to(daemon.path);
+    say(fd, "{\"command\":\"endless\"}\n");
+    for (std::size_t read = 0; read < 100; ++read) {
+      CHECK(read_octets(fd, 100000).size() == 100000);
+      std::size_t made = 0;
+      daemon.in_loop([&] { made = daemon.made; });
+      CHECK(made < (read + 1) * 100000 + 2000000);
+    }
+    close(fd);
+    daemon.wait_until([&] { return daemon.sources == 0; });
   });
 }
 
