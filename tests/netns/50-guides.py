@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 240
-# cases: load-balancer using-libasrp
+# cases: load-balancer using-libasrp security
 """The guides below docs/ do what they say. Every block ```sh of a guide is run, in the order of the guide, by one shell; a block
 ```text behind it is what these commands must have written, where `...` stands for any text in a line, and alone for any lines. A block
-with a name behind its kind (```cpp ask.cpp) is the file of that name.
+with a name behind its kind (```cpp ask.cpp) is the file of that name. A guide that goes on with the machines of another one says so:
+<!-- machines: load-balancer.md, before "## 4." -->; the other one's blocks up to there are run first.
 
 The shell has a mount, network and process namespace of its own, with layers over /etc and /var/lib and an empty /run, so a guide uses
 the paths that its reader will, and nothing of it is left."""
@@ -21,8 +22,9 @@ from typing import Optional
 
 SKIPPED = 77
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-GUIDES = ("load-balancer", "using-libasrp")
+GUIDES = ("load-balancer", "using-libasrp", "security")
 PROGRAMS = {"asrpd-node": "asrpd-node", "asrpd-holder": "asrpd-holder", "asrpctl": "tools/asrpctl", "asrpdump": "tools/asrpdump"}
+MACHINES = re.compile(r"^<!-- machines: (\S+), before \"(.+)\" -->$", re.MULTILINE)
 FENCE = re.compile(r"^```(\S*) ?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # What the reader's machine is: directories of the system that a guide may write to, as layers that go with the namespace.
@@ -77,14 +79,17 @@ def _plain(text: str) -> list[str]:
 
 def run_guide(name: str, programs: str, show: bool) -> list[str]:
     """Problems of a guide."""
-    with open(os.path.join(ROOT, "docs", f"{name}.md"), encoding="utf-8") as file:
-        todo = steps(file.read())
-    if not todo:
+    text = _guide(f"{name}.md")
+    before = MACHINES.search(text)
+    prepared = steps(_guide(before.group(1)).split(f"\n{before.group(2)}")[0]) if before else []
+    todo = prepared + steps(text)
+    if len(todo) == len(prepared):
         return ["has no commands"]
     with tempfile.TemporaryDirectory() as directory:
         os.mkdir(f"{directory}/bin")
         os.mkdir(f"{directory}/build")
         os.symlink(programs, f"{directory}/build/release")
+        os.symlink(f"{ROOT}/packaging", f"{directory}/packaging")
         for program, folder in PROGRAMS.items():
             for place in (f"{programs}/{folder}/{program}", f"{programs}/{program}"):
                 if os.path.isfile(place) and not os.path.exists(f"{directory}/bin/{program}"):
@@ -104,12 +109,18 @@ def run_guide(name: str, programs: str, show: bool) -> list[str]:
                 problems.append(f"line {step.line} failed:\n{step.commands}--- output\n{written}{_read(f'{directory}/{number}.err')}")
                 break
             agreed = step.wanted is None or agrees(step.wanted, written)
-            print(("ok    " if agreed else "WRONG ") + f"{name}.md:{step.line}", flush=True)
+            where = f"{name}.md:{step.line}" if number >= len(prepared) else f"{before.group(1)}:{step.line}" if before else ""
+            print(("ok    " if agreed else "WRONG ") + where, flush=True)
             if show:
                 print(written, flush=True)
             if not agreed:
                 problems.append(f"line {step.line} wrote\n{written}instead of\n{step.wanted}")
     return problems
+
+
+def _guide(file_name: str) -> str:
+    with open(os.path.join(ROOT, "docs", file_name), encoding="utf-8") as file:
+        return file.read()
 
 
 def _read(path: str) -> str:
