@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 240
-# cases: load-balancer using-libasrp security
+# cases: load-balancer using-libasrp security operating
 """The guides below docs/ do what they say. Every block ```sh of a guide is run, in the order of the guide, by one shell; a block
 ```text behind it is what these commands must have written, where `...` stands for any text in a line, and alone for any lines. A block
 with a name behind its kind (```cpp ask.cpp) is the file of that name. A guide that goes on with the machines of another one says so:
@@ -21,8 +21,9 @@ from dataclasses import dataclass
 from typing import Optional
 
 SKIPPED = 77
+LIMIT = 200  # seconds that a guide may take
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-GUIDES = ("load-balancer", "using-libasrp", "security")
+GUIDES = ("load-balancer", "using-libasrp", "security", "operating")
 PROGRAMS = {"asrpd-node": "asrpd-node", "asrpd-holder": "asrpd-holder", "asrpctl": "tools/asrpctl", "asrpdump": "tools/asrpdump"}
 MACHINES = re.compile(r"^<!-- machines: (\S+), before \"(.+)\" -->$", re.MULTILINE)
 FENCE = re.compile(r"^```(\S*) ?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -99,10 +100,9 @@ def run_guide(name: str, programs: str, show: bool) -> list[str]:
             with open(f"{directory}/{number}.sh", "w", encoding="utf-8") as file:
                 file.write(step.commands)
             script.append(f"source {directory}/{number}.sh >{directory}/{number}.out 2>{directory}/{number}.err; touch {directory}/{number}.done")
-        done = subprocess.run(["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--propagation", "private",
-                               "bash", "-c", "\n".join(script)], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False,
-                              env={**os.environ, "PATH": f"{directory}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"})
-        problems = [done.stderr.strip()] if done.stderr.strip() else []
+        path = f"{directory}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+        told = _run("\n".join(script), {**os.environ, "PATH": path, "LC_ALL": "C.UTF-8"})
+        problems = [told] if told else []
         for number, step in enumerate(todo):
             written = _read(f"{directory}/{number}.out")
             if not os.path.exists(f"{directory}/{number}.done"):
@@ -116,6 +116,16 @@ def run_guide(name: str, programs: str, show: bool) -> list[str]:
             if not agreed:
                 problems.append(f"line {step.line} wrote\n{written}instead of\n{step.wanted}")
     return problems
+
+
+def _run(script: str, environment: dict[str, str]) -> str:
+    """Runs the whole of a guide in namespaces of its own; all that it has started ends with it. Returns what the shell itself wrote."""
+    argv = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child=KILL", "--mount-proc", "--propagation", "private", "bash", "-c", script]
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False, env=environment,
+                              timeout=LIMIT).stderr.strip()
+    except subprocess.TimeoutExpired:
+        return f"not done within {LIMIT} s"
 
 
 def _guide(file_name: str) -> str:
