@@ -9,7 +9,7 @@ using engine::OutputKind;
 using engine::Tap;
 
 NodeHost::NodeHost(Agenda& agenda, Network& network, Truth& truth, SeededRandom& random, std::uint64_t number_of_it)
-    : agenda_(agenda), network_(network), truth_(truth), random_(random) {
+    : agenda_(agenda), network_(network), truth_(truth), foretold_(truth), random_(random) {
   number = number_of_it;
 }
 
@@ -20,6 +20,7 @@ void NodeHost::start(engine::NodeOptions options) {
   acknowledged_.clear();
   waiting_.clear();
   burst_.clear();
+  foretold_.forget();
   flows_.now = agenda_.now();
   engine_ = std::make_unique<engine::NodeEngine>(std::move(options), flows_, paths_, random_, *this);
   arm();
@@ -58,6 +59,16 @@ void NodeHost::sweep_marked() {
   for (const engine::FlowEntry& entry : marked) engine_->on_marked_flow(agenda_.now(), entry);
   engine_->on_marked_flows_end(agenda_.now());
   finish();
+}
+
+void NodeHost::set_state(std::size_t server, engine::ServerState state) {
+  if (!is_up()) return;
+  if (!engine_->on_server_state(agenda_.now(), kPoolName, server_id(server), state)) return;  // not configured here yet
+  finish();
+}
+
+void NodeHost::tell_load(std::size_t server, std::uint32_t load) {
+  if (is_up()) engine_->on_load(agenda_.now(), kPoolName, server_id(server), load);
 }
 
 void NodeHost::reconfigure(engine::NodeOptions options) {
@@ -186,11 +197,17 @@ void NodeHost::tell_unreachable(const packet::PacketView& view) {
 
 void NodeHost::queue(Tap tap, const Buffer& packet) {
   waiting_.push_back({next_number_, tap, &packet});
+  const auto view = packet::PacketView::parse(packet);
+  const bool plain = view && packet::locate(*view, options_.marker).status == packet::LocateStatus::none;
+  if (plain) foretold_.before_packet(*engine_, agenda_.now(), tap, *view);
   engine_->on_packet(agenda_.now(), {0, next_number_++}, tap, packet);
+  if (plain) foretold_.after_packet(*engine_);
 }
 
 void NodeHost::finish() {
+  foretold_.before_flush(*engine_);
   engine_->flush(agenda_.now());
+  foretold_.after_flush(*engine_);
   auto& outbox = engine_->outbox();
   for (const engine::Output& output : outbox.outputs()) {  // what is sent leaves before the verdicts
     if (output.kind != OutputKind::send_flow && output.kind != OutputKind::send_own) continue;

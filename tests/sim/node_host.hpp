@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "asrp/engine/node_engine.hpp"
+#include "sim/foretold.hpp"
 #include "sim/network.hpp"
 #include "sim/packets.hpp"
 #include "sim/plan.hpp"
@@ -26,6 +27,9 @@ class NodeHost final : public Host, public engine::EventSink {
   void restart_daemon();
   void flush_table() { flows_.clear(); }
   void reconfigure(engine::NodeOptions options);
+  /// What this node is told of a server; others may be told something else.
+  void set_state(std::size_t server, engine::ServerState state);
+  void tell_load(std::size_t server, std::uint32_t load);
   [[nodiscard]] bool is_up() const { return engine_ != nullptr; }
 
   void on_packet(Buffer packet) override;
@@ -33,6 +37,8 @@ class NodeHost final : public Host, public engine::EventSink {
   [[nodiscard]] const engine::NodeEngine* engine() const { return engine_.get(); }
   [[nodiscard]] std::size_t flows() const { return flows_.size(); }
   [[nodiscard]] std::size_t restored() const;
+  /// Packets of which explain() was asked before the engine got them.
+  [[nodiscard]] std::size_t foretold() const { return foretold_.checked(); }
   [[nodiscard]] std::size_t events() const { return events_; }
   /// In flight in the engine; all of it must be gone when all is quiet.
   void check_idle();
@@ -46,7 +52,9 @@ class NodeHost final : public Host, public engine::EventSink {
 
   void on_event(const engine::Event& event) override {
     ++events_;
-    if (event.kind == engine::EventKind::session_created) acknowledged_.erase(event.flow);  // another session begins
+    if (event.kind != engine::EventKind::session_created) return;
+    acknowledged_.erase(event.flow);  // another session begins
+    foretold_.on_created(event.flow, event.session);
   }
   void wake();
   void finish();
@@ -68,6 +76,7 @@ class NodeHost final : public Host, public engine::EventSink {
   Agenda& agenda_;
   Network& network_;
   Truth& truth_;
+  Foretold foretold_;
   SeededRandom& random_;
   engine::NodeOptions options_;
   test::KernelFlows flows_;

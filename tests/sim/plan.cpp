@@ -18,10 +18,11 @@ HashKey key(std::uint8_t octet) {
   return k;
 }
 
-policy::Epoch epoch_of(const Pool& pool) {
+policy::Epoch epoch_of(const Plan& plan, const Pool& pool) {
   policy::Epoch epoch;
   epoch.key = key(0x11);
-  for (std::size_t i = 0; i < pool.active; ++i) epoch.members.push_back({"s" + std::to_string(i), pool.weights[i]});
+  for (std::size_t i = 0; i < pool.active; ++i)
+    epoch.members.push_back(epoch_member(plan.policy, server_id(i), pool.weights[i], 0));
   return epoch;
 }
 
@@ -31,6 +32,9 @@ engine::Service service(const Plan& plan, Protocol protocol, Family family, cons
   s.address = {service_address(family), service_port(protocol)};
   s.protocol = protocol;
   s.forward = plan.forward;
+  s.pool = kPoolName;
+  s.policy = plan.policy;
+  s.ranks = plan.policy == policy::SelectionPolicy::hash ? 2 : 3;
   s.routing = plan.routing;
   s.explicit_first = plan.explicit_first;
   if (plan.forward == engine::ForwardMode::full_nat) {
@@ -40,13 +44,14 @@ engine::Service service(const Plan& plan, Protocol protocol, Family family, cons
   }
   for (std::size_t i = 0; i < pool.active + pool.joining; ++i) {
     engine::Backend backend;
-    backend.id = "s" + std::to_string(i);
+    backend.id = server_id(i);
+    backend.degradation = 1u << 20;
     backend.address = {server_address(i, family), server_port(protocol)};
     backend.weight = pool.weights[i];
     backend.state = i < pool.active ? engine::BackendState::active : engine::BackendState::joining;
     s.backends.push_back(backend);
   }
-  for (const Pool& former : past) s.past_epochs.push_back(epoch_of(former));
+  for (const Pool& former : past) s.past_epochs.push_back(epoch_of(plan, former));
   return s;
 }
 

@@ -33,7 +33,13 @@ struct Plan {
   std::size_t reshuffles = 2;
   std::size_t pool_changes = 2;
   std::size_t holder_restarts = 4;
+  policy::SelectionPolicy policy = policy::SelectionPolicy::hash;
+  std::size_t state_changes = 0;  // some node begins or ceases to hold some server for down or drained
+  std::size_t load_reports = 0;   // each to one node
 };
+
+inline constexpr const char* kPoolName = "farm";
+inline std::string server_id(std::size_t server) { return "s" + std::to_string(server); }
 
 /// Addresses and numbers of the simulated network.
 inline constexpr std::uint16_t kTcpPort = 80;

@@ -41,6 +41,7 @@ World::World(const Plan& plan)
   announce_nodes();
   make_sessions();
   plan_faults();
+  plan_opinions();
 }
 
 void World::announce_nodes() {
@@ -109,6 +110,30 @@ void World::plan_faults() {
       server.kill_holder(milliseconds(10 + random_.below(1500)));
     });
   }
+}
+
+/// Each node has its own opinion of the servers, and all have none when the faults are over.
+void World::plan_opinions() {
+  using engine::ServerState;
+  for (std::size_t i = 0; i < plan_.state_changes; ++i) {
+    agenda_.at(within_faults(), [this] {
+      static constexpr ServerState kStates[] = {ServerState::usable, ServerState::drained, ServerState::down,
+                                                ServerState::down};
+      nodes_[random_.below(nodes_.size())]->set_state(random_.below(servers_.size()), kStates[random_.below(4)]);
+    });
+  }
+  for (std::size_t i = 0; i < plan_.load_reports; ++i) {
+    agenda_.at(within_faults(), [this] {
+      nodes_[random_.below(nodes_.size())]->tell_load(random_.below(servers_.size()),
+                                                      static_cast<std::uint32_t>(random_.next()));
+    });
+  }
+  if (plan_.state_changes == 0) return;
+  agenda_.at(agenda_.now() + plan_.faults + seconds(3), [this] {
+    for (const auto& node : nodes_) {
+      for (std::size_t server = 0; server < servers_.size(); ++server) node->set_state(server, ServerState::usable);
+    }
+  });
 }
 
 /// Never the last one. It comes back empty.
@@ -190,7 +215,11 @@ void World::judge(Result& result) {
                  ", " + s.client_side.to_string() + " at " + s.protected_tuples.server_side.to_string());
   }
   result.moved = restored_by_dead_;
-  for (const auto& node : nodes_) result.moved += node->restored();
+  for (const auto& node : nodes_) {
+    result.moved += node->restored();
+    result.foretold += node->foretold();
+    if (node->is_up()) result.outside_list += node->engine()->counters()[engine::NodeCounter::sessions_outside_list];
+  }
 }
 
 }  // namespace asrp::sim

@@ -20,6 +20,8 @@ struct Result {
   std::size_t excused = 0;         // sessions lost to what Truth excuses
   std::size_t moved = 0;           // sessions restored by RS or PS, all nodes
   std::size_t events = 0;          // of the agenda
+  std::size_t foretold = 0;        // packets of which explain() was right
+  std::size_t outside_list = 0;    // sessions at servers outside of the query list, of nodes that are up at the end
   std::size_t errors = 0;          // ICMP errors that came to whom they speak to
 };
 
@@ -34,6 +36,7 @@ class World {
   void plan_faults();
   void kill_node(std::size_t node);
   void change_pool();
+  void plan_opinions();
   void announce_nodes();
   void judge(Result& result);
   [[nodiscard]] TimePoint within_faults();

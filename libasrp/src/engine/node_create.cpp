@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "asrp/packet/surgery.hpp"
-#include "asrp/policy/first_packet.hpp"
 #include "asrp/wire/encode.hpp"
 #include "engine/node_impl.hpp"
 
@@ -24,27 +23,6 @@ NodeCounter unfit(packet::SurgeryError error) {
 }
 
 }  // namespace
-
-bool NodeEngine::Impl::explicit_first(TimePoint now, const ServiceState& service, const packet::PacketView& view) const {
-  if (view.is_tcp()) return view.is_tcp_syn();
-  bool is_explicit = false;
-  switch (service.options->explicit_first) {
-    case ExplicitFirst::none:
-      break;
-    case ExplicitFirst::any:
-      is_explicit = true;
-      break;
-    case ExplicitFirst::dns:
-      is_explicit = policy::is_dns_query(view.payload());
-      break;
-    case ExplicitFirst::quic:
-      is_explicit = policy::is_quic_initial(view.payload());
-      break;
-  }
-  if (!is_explicit) return false;
-  // What looks like a first packet may belong to a session at the region's former owner (decision 14).
-  return !changed_lately(now, service) || !service.pool.owner_changed(view.tuple());
-}
 
 bool NodeEngine::Impl::changed_lately(TimePoint now, const ServiceState& service) const {
   return service.changed_at && now - *service.changed_at < config_->options().timing.owner_change;
@@ -125,7 +103,7 @@ void NodeEngine::Impl::create(TimePoint now, Incoming& in, const ServiceState& s
   install.service = &service;
   const bool tcp = in.view.is_tcp();
   install.flow.one_way_suffices = !tcp || service.options->routing == Routing::asymmetric;
-  if (pressure_ && !flows_.find(in.view.tuple())) {
+  if (decide_create(in.view.tuple()) == Step::refuse) {
     count(Counter::drops_refused);
     if (in.tap == Tap::first) outbox_.drop(in.id);
     return;

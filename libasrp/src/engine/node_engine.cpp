@@ -189,6 +189,9 @@ std::optional<TimePoint> NodeEngine::next_timeout() const {
   if (!impl_->started_) return TimePoint{};  // holders are to be probed from the start
   return impl_->timers_.next();
 }
+Explanation NodeEngine::explain(TimePoint now, const Tuple& packet, bool begins) const {
+  return impl_->explain(now, packet, begins);
+}
 const Counters<NodeCounter>& NodeEngine::counters() const { return impl_->counters_; }
 const NodeOptions& NodeEngine::options() const { return impl_->config_->options(); }
 

@@ -20,36 +20,32 @@ void NodeEngine::Impl::on_first(TimePoint now, Incoming& in) {
     return outbox_.replace_range(in.id, ref.start, ref.size);
   }
   const Tuple& tuple = in.view.tuple();
-  const std::uint32_t pending = find_install(tuple);
-  if (pending != kNoSlot) {
-    Item item;
-    item.packet = ref_of(in);
-    item.verdict = in.id;
-    item.carries_ns = true;
-    return append_item(installs_[pending], item);
+  switch (decide_syn(now, *service, tuple)) {
+    case Step::join_install: {
+      Item item;
+      item.packet = ref_of(in);
+      item.verdict = in.id;
+      item.carries_ns = true;
+      return append_item(installs_[find_install(tuple)], item);
+    }
+    case Step::join_recovery:
+      hold(find_recovery(tuple), in.view.octets(), false);
+      return outbox_.drop(in.id);
+    case Step::ask_former_owner:
+      if (ask_former_owner(now, in, *service)) return outbox_.drop(in.id);
+      break;
+    default:
+      break;
   }
-  // While a holder is asked which mapping the client's tuple has, a repeated SYN must not make yet another one.
-  const std::uint32_t recovery = find_recovery(tuple);
-  if (recovery != kNoSlot &&
-      (recoveries_[recovery].kind == session::RecoveryKind::conflict || recoveries_[recovery].may_create)) {
-    hold(recovery, in.view.octets(), false);
-    return outbox_.drop(in.id);
-  }
-  if (recovery == kNoSlot && ask_former_owner(now, in, *service)) return outbox_.drop(in.id);
   create(now, in, *service);
 }
 
 /// A SYN that is sent again after a change of the pool may have opened a connection at the region's former owner already. Made
 /// anew at the present one, it would have the client acknowledge to one server what the other one sent (decision 14).
 bool NodeEngine::Impl::ask_former_owner(TimePoint now, Incoming& in, const ServiceState& service) {
-  if (!changed_lately(now, service)) return false;
-  const auto former = service.pool.former_owner(in.view.tuple());
+  const auto former = former_to_ask(now, service, in.view.tuple());
   if (!former) return false;
-  const Backend& server = service.options->backends[*former];
-  if (server.holder == HolderPresence::no || !may_begin_again(service, server.address)) return false;
-  const IpAddress holder = server.address.address;
-  // There is no room, or nobody to ask: then it begins a session as everywhere else.
-  if (recoveries_.size() >= config_->options().limits.recoveries || counts_as_gone(holder)) return false;
+  const IpAddress holder = service.options->backends[*former].address.address;
   const std::uint32_t slot = start_recovery(now, session::RecoveryKind::client, in.view.tuple(), true);
   if (slot == kNoSlot) return false;
   add_candidate(recoveries_[slot], holder);

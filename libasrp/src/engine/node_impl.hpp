@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Inside of the NodeEngine. One file per procedure: node_create (new sessions), node_install (flush), node_recovery (QS, RS,
-// RX), node_abandon (nothing found), node_syn_ack, node_stray and node_known (the taps), node_strip (messages in packets),
-// node_messages (datagrams), node_waiting (NS until NA), node_marked (dumps), node_conflict (NC), node_liveness (holders),
-// node_servers (which server, and what is told of them), node_send (what goes out).
+// Inside of the NodeEngine. One file per procedure: node_decide (what to do), node_explain (and why), node_create (new
+// sessions), node_install (flush), node_recovery (QS, RS, RX), node_abandon (nothing found), node_syn_ack, node_stray and
+// node_known (the taps), node_strip (messages in packets), node_messages (datagrams), node_waiting (NS until NA), node_marked
+// (dumps), node_conflict (NC), node_liveness (holders), node_servers (which server, and what is told of them), node_send (what
+// goes out).
 #pragma once
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -94,6 +96,38 @@ struct NodeEngine::Impl {
   void drop_orphans(TimePoint now);
   void apply_limits();
 
+  // --- node_decide.cpp: what to do, apart from doing it; explain() and the taps share it -------------------------------
+
+  [[nodiscard]] Step decide_syn(TimePoint now, const ServiceState& service, const Tuple& syn) const;
+  [[nodiscard]] Step decide_client(TimePoint now, const ServiceState& service, const Tuple& packet, bool begins) const;
+  [[nodiscard]] Step decide_server(TimePoint now, const Tuple& packet) const;
+  /// What is in flight for a tuple and takes the packet along, if anything.
+  [[nodiscard]] std::optional<Step> decide_join(TimePoint now, const Tuple& packet) const;
+  /// `create` or `refuse`.
+  [[nodiscard]] Step decide_create(const Tuple& packet) const;
+  /// `then`, unless nobody can be asked about the packet.
+  [[nodiscard]] Step decide_ask(const Tuple& packet, Step then) const;
+  /// Whether a first packet whose session is there goes on by that.
+  [[nodiscard]] bool goes_on_by(const ServiceState& service, const FlowEntry& entry) const;
+  /// A packet of that kind begins a session of the service.
+  [[nodiscard]] static bool is_explicit_first(const ServiceState& service, const packet::PacketView& view);
+  /// The former owner of a SYN's hash region that is to be asked first, if any.
+  [[nodiscard]] std::optional<std::uint16_t> former_to_ask(TimePoint now, const ServiceState& service, const Tuple& syn) const;
+  /// In which round each server of a query list is asked: 1, 2, or 0 for never.
+  struct Rounds {
+    std::array<std::uint8_t, 2 * kMaxCandidates> of{};
+    std::size_t first = 0;  // asked in the first one
+  };
+  [[nodiscard]] static Rounds rounds_of(const ServiceState& service, const policy::QueryList& list);
+
+  // --- node_explain.cpp -----------------------------------------------------------------------------------------------
+
+  [[nodiscard]] Explanation explain(TimePoint now, const Tuple& packet, bool begins) const;
+  void explain_client(TimePoint now, const ServiceState& service, Explanation& out) const;
+  void explain_choice(TimePoint now, const ServiceState& service, Explanation& out) const;
+  void explain_query(TimePoint now, const ServiceState& service, Explanation& out) const;
+  [[nodiscard]] Explanation::Candidate describe(TimePoint now, const ServiceState& service, std::uint16_t backend) const;
+
   // --- node_first.cpp -------------------------------------------------------------------------------------------------
 
   void on_first(TimePoint now, Incoming& in);
@@ -105,14 +139,13 @@ struct NodeEngine::Impl {
   void create(TimePoint now, Incoming& in, const ServiceState& service);
   /// A session for the packets held by a recovery that found none.
   void create_for_held(TimePoint now, session::Recovery& recovery, const ServiceState& service);
-  void choose_mapping(Install& install);
+  static void choose_mapping(Install& install);
   void plan_ns(Install& install);
   /// Whether the NS may travel in this SYN: not if the path seems to swallow SYNs with data.
   void consider_path(TimePoint now, Install& install, const packet::PacketView& syn);
   /// Whom the NS of a session goes to; nullptr if there is no holder, or none that is trusted.
   Holder* holder_of(const ServiceState& service, const TuplePair& session);
   bool prepare_inline(Install& install, Octets packet);
-  bool explicit_first(TimePoint now, const ServiceState& service, const packet::PacketView& view) const;
   /// A hash region may have another owner since a moment ago (decision 14).
   bool changed_lately(TimePoint now, const ServiceState& service) const;
 
@@ -122,7 +155,7 @@ struct NodeEngine::Impl {
   bool choose_server(TimePoint now, Install& install);
   bool choose_another(TimePoint now, Install& install);
   void use_server(Install& install, const Backend& backend);
-  [[nodiscard]] static bool may_begin_again(const ServiceState& service, const Endpoint& server);
+  [[nodiscard]] bool may_begin_again(const ServiceState& service, const Endpoint& server) const;
   void equip_services(NodeConfig* before);
   bool on_server_state(std::string_view pool, std::string_view server, ServerState state);
   bool on_load(TimePoint now, std::string_view pool, std::string_view server, std::uint32_t load);
@@ -225,7 +258,7 @@ struct NodeEngine::Impl {
   void drop_held(session::Recovery& recovery, Counter reason);
   void move_held(session::Recovery& recovery, Install& install, bool with_icmp);
   void free_recovery(std::uint32_t slot);
-  bool counts_as_gone(const IpAddress& holder);
+  [[nodiscard]] bool counts_as_gone(const IpAddress& holder) const;
 
   // --- node_messages.cpp ----------------------------------------------------------------------------------------------
 

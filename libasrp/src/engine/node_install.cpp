@@ -126,8 +126,7 @@ void NodeEngine::Impl::resolve_existing(Install& install, const FlowEntry& entry
     install.failure = Counter::drops_conflict;
     return;
   }
-  if (!restored && !entry.closing && check_legitimacy(install.service->rule, entry.tuples) == policy::Legitimacy::legitimate &&
-      may_begin_again(*install.service, entry.tuples.server_side.dst)) {
+  if (!restored && goes_on_by(*install.service, entry)) {
     return adopt(install, entry);
   }
   if (install.replaced) {  // it came back: somebody else keeps making it

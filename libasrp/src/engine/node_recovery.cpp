@@ -62,16 +62,17 @@ std::vector<QueryInFlight> NodeEngine::Impl::queries(std::size_t most) const {
 }
 
 std::uint32_t NodeEngine::Impl::start_recovery(TimePoint now, RecoveryKind kind, const Tuple& trigger, bool may_create) {
-  if (config_->local_ip(trigger.family()) == nullptr) {
+  const Step step = decide_ask(trigger, Step::ask_candidates);
+  if (step == Step::no_local_address) {
     count(Counter::drops_no_local_address);
     return kNoSlot;
   }
-  const std::uint32_t slot = recoveries_.take();
-  if (slot == kNoSlot) {
+  if (step == Step::too_many) {
     count(Counter::drops_recoveries_limit);
     event(now, EventKind::limit_reached, trigger, {}, {}, "recoveries");
     return kNoSlot;
   }
+  const std::uint32_t slot = recoveries_.take();
   Recovery& recovery = recoveries_[slot];
   recovery.trigger = trigger;
   recovery.kind = kind;
@@ -104,15 +105,12 @@ void NodeEngine::Impl::recover_client(TimePoint now, Incoming& in, const Service
   Recovery& recovery = recoveries_[slot];
   const policy::QueryList list = service.pool.query(trigger);
   if (list.cut) count(Counter::recoveries_list_cut);
-  std::size_t first_round = 0;
+  const Rounds rounds = rounds_of(service, list);
   for (std::size_t i = 0; i < list.count; ++i) {
-    if (i >= list.first_round && recovery.candidates_count == first_round + kMaxCandidates) break;  // no third round
-    const Backend& backend = service.options->backends[list.servers[i]];
-    if (backend.holder != HolderPresence::no) add_candidate(recovery, backend.address.address);
-    if (i < list.first_round) first_round = recovery.candidates_count;
+    if (rounds.of[i] != 0) add_candidate(recovery, service.options->backends[list.servers[i]].address.address);
   }
   hold(slot, in.view.octets(), icmp);
-  ask_round(now, slot, first_round);
+  ask_round(now, slot, rounds.first);
 }
 
 // spec: 3.5.2-1 buffered, and its sender is asked
@@ -170,7 +168,7 @@ void NodeEngine::Impl::send_query(TimePoint now, const Recovery& recovery, const
                wire::query_session(recovery.trigger, candidate.cookie));
 }
 
-bool NodeEngine::Impl::counts_as_gone(const IpAddress& address) {
+bool NodeEngine::Impl::counts_as_gone(const IpAddress& address) const {
   const Holder* holder = holders_.find(address);
   return holder == nullptr || holder->gone;
 }

@@ -41,10 +41,12 @@ bool NodeEngine::Impl::choose_another(TimePoint now, Install& install) {
   return choose_server(now, install) && install.flow.tuples.server_side.dst != refused;
 }
 
-/// Whether a SYN whose session exists at that server goes on there (decision 6).
-bool NodeEngine::Impl::may_begin_again(const ServiceState& service, const Endpoint& server) {
+/// Whether a SYN whose session exists at that server goes on there (decision 6). It may be a late copy, and checks may be
+/// wrong: as long as the holder answers, the session may well live.
+bool NodeEngine::Impl::may_begin_again(const ServiceState& service, const Endpoint& server) const {
   const auto backend = service.backend_at(server);
-  return !backend || service.states[*backend] != ServerState::down || service.usable_count == 0;
+  return !backend || service.states[*backend] != ServerState::down || service.usable_count == 0 ||
+         !counts_as_gone(server.address);
 }
 
 /// Gives each service what is known of its servers. `before`: the configuration so far, whose selectors go on.

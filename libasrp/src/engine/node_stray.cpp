@@ -16,36 +16,31 @@ void NodeEngine::Impl::on_stray(TimePoint now, Incoming& in) {
 }
 
 bool NodeEngine::Impl::join_in_flight(TimePoint now, Incoming& in, const Tuple& trigger, bool icmp) {
-  const std::uint32_t install = find_install(trigger);
-  if (install != session::kNoSlot) {
+  const auto step = decide_join(now, trigger);
+  if (!step) return false;
+  if (*step == Step::join_install) {
     Item item;
     item.packet = ref_of(in);
-    append_item(installs_[install], item);
-    return true;
-  }
-  const std::uint32_t recovery = find_recovery(trigger);
-  if (recovery != session::kNoSlot) {
+    append_item(installs_[find_install(trigger)], item);
+  } else if (*step == Step::join_recovery) {
+    const std::uint32_t recovery = find_recovery(trigger);
     hold(recovery, in.view.octets(), icmp);
     // A packet of the flow may create what an error about it may not.
     if (!icmp && trigger.protocol == Protocol::udp && recoveries_[recovery].kind == session::RecoveryKind::client) {
       recoveries_[recovery].may_create = true;
     }
-    return true;
-  }
-  // Queued before its session came, met here after: the kernel translates a copy that is sent now (and drops it otherwise, if
-  // the entry is gone again; hence the time is short).
-  if (installed_.find(hash(trigger), now, std::chrono::milliseconds(50)) != nullptr) {
+  } else {
     send_flow(in.view.octets());
-    return true;
   }
-  return false;
+  return true;
 }
 
 void NodeEngine::Impl::stray_from_client(TimePoint now, Incoming& in, const ServiceState& service) {
   if (!strip_client_message(now, in)) return;
   const Tuple trigger = in.view.tuple();
   if (join_in_flight(now, in, trigger, false)) return;
-  if (explicit_first(now, service, in.view)) return create(now, in, service);
+  const Step step = decide_client(now, service, trigger, is_explicit_first(service, in.view));
+  if (step == Step::create || step == Step::refuse) return create(now, in, service);
   recover_client(now, in, service, trigger, false);
 }
 

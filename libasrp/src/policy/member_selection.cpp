@@ -26,7 +26,13 @@ bool same_settings(const SelectionMember& a, const SelectionMember& b) {
 }  // namespace
 
 MemberSelector::MemberSelector(SelectionPolicy policy, RandomSource& random, Duration load_age)
-    : policy_(policy), random_(random), load_age_(load_age) {}
+    : policy_(policy), random_(&random), load_age_(load_age) {}
+
+MemberSelector MemberSelector::copy_with(RandomSource& random) const {
+  MemberSelector copy = *this;
+  copy.random_ = &random;
+  return copy;
+}
 
 void MemberSelector::set_members(std::span<const SelectionMember> members) {
   ASRP_ASSERT(members.size() <= kMostMembers);
@@ -183,8 +189,8 @@ MemberSelector::Choice MemberSelector::draw_ranked(Candidates candidates) {
 std::uint64_t MemberSelector::below(std::uint64_t bound) {
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   const std::uint64_t whole = most - most % bound;  // a multiple of bound
-  std::uint64_t number = random_.u64();
-  for (int draws = 1; number >= whole && draws < kMostDraws; ++draws) number = random_.u64();
+  std::uint64_t number = random_->u64();
+  for (int draws = 1; number >= whole && draws < kMostDraws; ++draws) number = random_->u64();
   return number % bound;
 }
 

@@ -50,13 +50,16 @@ void Pool::add_epoch(const Epoch& epoch, std::size_t kept, std::span<const std::
   epochs_.push_back(std::move(ranked));
 }
 
-void Pool::append(QueryList& list, const Ranked& epoch, std::span<const std::uint16_t> members) {
-  for (const std::uint16_t member : members) {
-    const std::int32_t server = epoch.server[member];
+void Pool::append(QueryList& list, std::size_t epoch, std::span<const std::uint16_t> members) const {
+  for (std::size_t rank = 0; rank < members.size(); ++rank) {
+    const std::int32_t server = epochs_[epoch].server[members[rank]];
     if (server < 0) continue;
     const auto end = list.servers.begin() + static_cast<std::ptrdiff_t>(list.count);
     if (std::find(list.servers.begin(), end, server) != end) continue;
     if (list.count == list.servers.size()) return;
+    const bool past = epoch >= first_past_;
+    list.claims[list.count] = {static_cast<std::uint8_t>(past ? epoch - first_past_ + 1 : 0), epoch > 0 && !past,
+                               static_cast<std::uint8_t>(rank)};
     list.servers[list.count++] = static_cast<std::uint16_t>(server);
   }
 }
@@ -67,19 +70,20 @@ QueryList Pool::query(const Tuple& client_side) const {
   std::array<std::uint16_t, kMaxDepth> members;
   const HashKey* key = nullptr;
   std::uint16_t row = 0;
-  for (const Ranked& epoch : epochs_) {
-    if (key == nullptr || *key != epoch.ranking.key()) {
-      key = &epoch.ranking.key();
+  for (std::size_t epoch = 0; epoch < epochs_.size(); ++epoch) {
+    const Ranking& ranking = epochs_[epoch].ranking;
+    if (key == nullptr || *key != ranking.key()) {
+      key = &ranking.key();
       row = placement_row(*key, client_side);
     }
-    append(list, epoch, std::span(members).first(epoch.ranking.top(row, std::span(members).first(depth_))));
+    append(list, epoch, std::span(members).first(ranking.top(row, std::span(members).first(depth_))));
     if (list.count == list.servers.size()) break;
   }
   list.cut = list.count > kMaxCandidates;
   list.first_round = std::min(list.count, kMaxCandidates);
   if (epochs_[0].ranking.size() > depth_ && list.count < list.servers.size()) {
     const std::uint16_t current_row = placement_row(epochs_[0].ranking.key(), client_side);
-    append(list, epochs_[0], std::span(members).first(epochs_[0].ranking.top(current_row, members)));
+    append(list, 0, std::span(members).first(epochs_[0].ranking.top(current_row, members)));
   }
   return list;
 }

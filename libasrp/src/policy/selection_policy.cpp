@@ -55,6 +55,11 @@ bool goes_by_weight(SelectionPolicy policy) {
          policy == SelectionPolicy::weighted_random;
 }
 
+bool goes_by_chance(SelectionPolicy policy) {
+  return policy == SelectionPolicy::random || policy == SelectionPolicy::weighted_random ||
+         policy == SelectionPolicy::randomized_least_used;
+}
+
 bool is_adaptive(SelectionPolicy policy) { return (policy_number(policy).value_or(0) & kAdaptive) != 0; }
 
 }  // namespace asrp::policy

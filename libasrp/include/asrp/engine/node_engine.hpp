@@ -18,6 +18,7 @@
 #include "asrp/base/time.hpp"
 #include "asrp/engine/counters.hpp"
 #include "asrp/engine/event.hpp"
+#include "asrp/engine/explanation.hpp"
 #include "asrp/engine/flow_table.hpp"
 #include "asrp/engine/histogram.hpp"
 #include "asrp/engine/node_counters.hpp"
@@ -34,20 +35,6 @@ enum class Tap : std::uint8_t {
   stray,  // mangle PREROUTING, conntrack NEW or INVALID: an untranslated conntrack is attached; only drop and send_flow are
           // right
   known,  // mangle PREROUTING, a known session's packet with an ASRP option, or whose entry is marked `waiting`
-};
-
-/// What health checks and the operator say of a server. Recoveries ask it whatever that is (decision 11).
-enum class ServerState : std::uint8_t {
-  usable,
-  drained,  // taken out by the operator: nothing new, what is there goes on
-  down,     // held for down by health checks: nothing new
-};
-
-/// What has been seen of the holder at a server's address (decision 8).
-enum class HolderSight : std::uint8_t {
-  unknown,  // neither yet; or there is none to ask
-  answers,
-  gone,
 };
 
 /// A recovery in flight, for listings.
@@ -109,6 +96,11 @@ class NodeEngine final {
   Outbox& outbox();
   /// When on_timeout() wants to be called next.
   [[nodiscard]] std::optional<TimePoint> next_timeout() const;
+
+  /// What on_packet() would do with a packet of this tuple now, and why, by the same decisions; changes nothing. `begins`: a
+  /// packet that begins a session by its kind, a SYN or a datagram that the service's ExplicitFirst takes for one. Looks into
+  /// the session table. Not for packets that carry a message, and not for ICMP errors.
+  [[nodiscard]] Explanation explain(TimePoint now, const Tuple& packet, bool begins) const;
 
   [[nodiscard]] const Counters<NodeCounter>& counters() const;
   [[nodiscard]] const NodeOptions& options() const;

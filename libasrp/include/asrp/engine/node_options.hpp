@@ -28,6 +28,20 @@ enum class BackendState : std::uint8_t { joining, active, disabled };
 enum class AllDown : std::uint8_t { first, drop };            // where new sessions go when checks hold every server for down
 enum class HolderPresence : std::uint8_t { yes, probe, no };  // decision 8
 
+/// What health checks and the operator say of a server. Recoveries ask it whatever that is (decision 11).
+enum class ServerState : std::uint8_t {
+  usable,
+  drained,  // taken out by the operator: nothing new, what is there goes on
+  down,     // held for down by health checks: nothing new
+};
+
+/// What has been seen of the holder at a server's address (decision 8).
+enum class HolderSight : std::uint8_t {
+  unknown,  // neither yet; or there is none to ask
+  answers,
+  gone,
+};
+
 struct Backend {
   std::string id;  // stable name: placement depends on it, never on the order or the address
   Endpoint address;

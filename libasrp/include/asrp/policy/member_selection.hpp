@@ -43,6 +43,8 @@ class MemberSelector {
   /// A load older than `load_age` is unknown. `random` must live as long as this.
   MemberSelector(SelectionPolicy policy, RandomSource& random, Duration load_age);
 
+  /// The same members, turns and loads with another source of randomness: to see what would be chosen.
+  [[nodiscard]] MemberSelector copy_with(RandomSource& random) const;
   void set_load_age(Duration load_age) { load_age_ = load_age; }
   /// Replaces the members; what is known of those whose id stays is kept. An id must be there once. At most 65 535.
   void set_members(std::span<const SelectionMember> members);
@@ -100,7 +102,7 @@ class MemberSelector {
   std::uint64_t below(std::uint64_t bound);
 
   SelectionPolicy policy_;
-  RandomSource& random_;
+  RandomSource* random_;
   Duration load_age_;
   std::vector<Member> members_;
   std::vector<std::uint16_t> by_id_;

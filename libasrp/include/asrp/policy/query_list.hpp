@@ -28,7 +28,14 @@ struct PoolServer {
 
 /// Whom to ask, in order: [0, first_round) at once; the rest if all of these answered RX.
 struct QueryList {
+  /// Why a server is in it: its best claim.
+  struct Claim {
+    std::uint8_t epoch = 0;  // 0: today's, 1 ...: past ones, newest first
+    bool coming = false;     // of the epoch that begins when those that are joining are active
+    std::uint8_t rank = 0;   // in that epoch, from 0
+  };
   std::array<std::uint16_t, 2 * kMaxCandidates> servers;
+  std::array<Claim, 2 * kMaxCandidates> claims;
   std::size_t first_round = 0;
   std::size_t count = 0;
   bool cut = false;  // the epochs named more than kMaxCandidates servers
@@ -64,7 +71,7 @@ class Pool {
   };
   void add_epoch(const Epoch& epoch, std::size_t kept, std::span<const std::uint16_t> by_id,
                  std::span<const PoolServer> servers);
-  static void append(QueryList& list, const Ranked& epoch, std::span<const std::uint16_t> members);
+  void append(QueryList& list, std::size_t epoch, std::span<const std::uint16_t> members) const;
   /// The member that `epoch` ranks first for a flow; nothing if it has none.
   static std::optional<std::uint16_t> first(const Ranked& epoch, const Tuple& client_side);
 

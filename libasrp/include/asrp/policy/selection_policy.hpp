@@ -34,6 +34,8 @@ std::optional<SelectionPolicy> policy_of_number(std::uint32_t number);
 
 /// Whether the choice depends on the members' weights, beyond that 0 takes no part.
 bool goes_by_weight(SelectionPolicy policy);
+/// Whether chance has a say in the choice.
+bool goes_by_chance(SelectionPolicy policy);
 /// Whether the choice depends on the load that the members report.
 bool is_adaptive(SelectionPolicy policy);
 

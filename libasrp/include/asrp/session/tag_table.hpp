@@ -23,6 +23,9 @@ class TagTable {
     Cell& c = cell(tag);
     return c.tag == tag && c.tag != 0 && now - c.at <= age ? &c.value : nullptr;
   }
+  [[nodiscard]] const Value* find(std::uint64_t tag, TimePoint now, Duration age) const {
+    return const_cast<TagTable*>(this)->find(tag, now, age);
+  }
   void erase(std::uint64_t tag) {
     Cell& c = cell(tag);
     if (c.tag == tag) c = Cell{};
