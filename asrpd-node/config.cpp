@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <set>
 
 #include "asrpd-node/config_check.hpp"
@@ -326,17 +327,21 @@ engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolH
   }
   out.timing = config.recovery;
   out.limits = config.limits;
+  std::map<std::string_view, const PoolConfig*> pools;
+  std::map<std::string_view, const PoolHistory*> histories;
+  for (const PoolConfig& pool : config.pools) pools.emplace(pool.name, &pool);
+  for (const PoolHistory& each : history) histories.emplace(each.pool, &each);
   for (const ServiceConfig& service : config.services) {
     engine::Service settings = service.settings;
-    const PoolConfig* pool = config.pool(service.pool);
-    if (pool == nullptr) continue;  // checked when the file was read
+    const auto found = pools.find(service.pool);
+    if (found == pools.end()) continue;  // checked when the file was read
+    const PoolConfig* const pool = found->second;
     settings.pool = pool->name;
     settings.policy = pool->policy.policy;
     settings.ranks = pool->policy.ranks;
     settings.all_down = pool->policy.all_down;
     settings.backends = pool->servers;
-    for (const PoolHistory& each : history)
-      if (each.pool == pool->name) settings.past_epochs = each.past;
+    if (const auto past = histories.find(pool->name); past != histories.end()) settings.past_epochs = past->second->past;
     add_configured(config, *pool, settings.past_epochs);
     out.services.push_back(std::move(settings));
   }

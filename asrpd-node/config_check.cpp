@@ -2,6 +2,10 @@
 #include "asrpd-node/config_check.hpp"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string_view>
+#include <utility>
 
 #include "config/host_address.hpp"
 
@@ -36,14 +40,25 @@ void check_marks(const MarksConfig& marks, Reader& place) {
   if (marks.admitted == marks.flow || marks.admitted == marks.own) place.problem("admitted", "is the same bit as flow or own");
 }
 
-void check_pool(const NodeConfig& config, std::size_t index, Reader& place) {
+/// What is found by name or address: a file may have ten thousand of each.
+struct Index {
+  explicit Index(const NodeConfig& config) {
+    for (const PoolConfig& pool : config.pools) pools.emplace(pool.name, &pool);
+    for (const ServiceConfig& service : config.services) used_pools.insert(service.pool);
+  }
+
+  std::map<std::string_view, const PoolConfig*> pools;  // the first of each name
+  std::set<std::string_view> used_pools;
+  // Services that were looked at already.
+  std::set<std::string_view> names;
+  std::map<std::pair<Endpoint, Protocol>, std::string_view> addresses;
+};
+
+void check_pool(const NodeConfig& config, const Index& known, std::size_t index, Reader& place) {
   const PoolConfig& pool = config.pools[index];
   if (pool.name.empty()) return;  // reported where it was read
-  for (std::size_t i = 0; i < index; ++i)
-    if (config.pools[i].name == pool.name) place.problem("name", "found " + shown(pool.name) + " a second time");
-  const bool used =
-      std::any_of(config.services.begin(), config.services.end(), [&](const ServiceConfig& s) { return s.pool == pool.name; });
-  if (!used) place.warning("name", "no service uses pool " + shown(pool.name));
+  if (known.pools.at(pool.name) != &pool) place.problem("name", "found " + shown(pool.name) + " a second time");
+  if (known.used_pools.count(pool.name) == 0) place.warning("name", "no service uses pool " + shown(pool.name));
   if (pool.servers.empty() && place.has("servers")) place.problem("servers", "is empty, allowed is at least one server");
   if (pool.health) check_health(*pool.health, pool.servers, place);
   const bool any_active = std::any_of(pool.servers.begin(), pool.servers.end(), [](const engine::Backend& server) {
@@ -54,13 +69,11 @@ void check_pool(const NodeConfig& config, std::size_t index, Reader& place) {
   check_policy(pool.policy, pool.servers, place);
 }
 
-void check_names(const NodeConfig& config, std::size_t index, Reader& place) {
-  const Service& service = config.services[index].settings;
-  for (std::size_t i = 0; i < index; ++i) {
-    const Service& other = config.services[i].settings;
-    if (other.name == service.name) place.problem("name", "found " + shown(service.name) + " a second time");
-    if (other.address == service.address && other.protocol == service.protocol && service.address.port != 0)
-      place.problem("address", "service " + shown(other.name) + " has the same address, port and protocol");
+void check_names(const NodeConfig& config, Index& known, const Service& service, Reader& place) {
+  if (!known.names.insert(service.name).second) place.problem("name", "found " + shown(service.name) + " a second time");
+  if (service.address.port != 0) {
+    const auto [other, is_first] = known.addresses.emplace(std::pair(service.address, service.protocol), service.name);
+    if (!is_first) place.problem("address", "service " + shown(other->second) + " has the same address, port and protocol");
   }
   if (service.protocol == Protocol::udp && service.address.port == config.port)
     place.problem("address", "found port " + std::to_string(config.port) + ", which is ASRP-PORT");
@@ -95,8 +108,9 @@ void check_range(const NodeConfig& config, const Service& service, Reader& place
   }
 }
 
-void check_servers(const NodeConfig& config, const ServiceConfig& service, Reader& place) {
-  const PoolConfig* pool = config.pool(service.pool);
+void check_servers(const NodeConfig& config, const Index& known, const ServiceConfig& service, Reader& place) {
+  const auto found = known.pools.find(service.pool);
+  const PoolConfig* const pool = found == known.pools.end() ? nullptr : found->second;
   const Service& s = service.settings;
   if (pool == nullptr) {
     std::vector<std::string> names;
@@ -133,12 +147,12 @@ void check_servers(const NodeConfig& config, const ServiceConfig& service, Reade
   }
 }
 
-void check_service(const NodeConfig& config, std::size_t index, Reader& place) {
+void check_service(const NodeConfig& config, Index& known, std::size_t index, Reader& place) {
   const ServiceConfig& service = config.services[index];
   const Service& s = service.settings;
-  check_names(config, index, place);
+  check_names(config, known, s, place);
   if (s.forward == ForwardMode::full_nat) check_range(config, s, place);
-  check_servers(config, service, place);
+  check_servers(config, known, service, place);
   if (s.protocol == Protocol::tcp && place.has("explicit_first"))
     place.problem("explicit_first", "is given for TCP, where a SYN always begins a session; it is for protocol = \"udp\"");
   if (s.explicit_first == engine::ExplicitFirst::any)
@@ -154,8 +168,9 @@ void check_service(const NodeConfig& config, std::size_t index, Reader& place) {
 void check_config(const NodeConfig& config, Places places) {
   check_node(config, places.node);
   check_marks(config.marks, places.marks);
-  for (std::size_t i = 0; i < config.pools.size(); ++i) check_pool(config, i, places.pools[i]);
-  for (std::size_t i = 0; i < config.services.size(); ++i) check_service(config, i, places.services[i]);
+  Index known(config);
+  for (std::size_t i = 0; i < config.pools.size(); ++i) check_pool(config, known, i, places.pools[i]);
+  for (std::size_t i = 0; i < config.services.size(); ++i) check_service(config, known, i, places.services[i]);
 }
 
 }  // namespace asrp::node

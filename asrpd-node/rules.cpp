@@ -2,6 +2,9 @@
 #include "asrpd-node/rules.hpp"
 
 #include <algorithm>
+#include <map>
+#include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "config/filters.hpp"
@@ -78,8 +81,8 @@ class Builder {
  private:
   [[nodiscard]] bool belongs(const Service& service) const { return service.address.address.family() == family_; }
 
-  static void once(std::vector<std::string>& chain, std::string rule) {
-    if (std::find(chain.begin(), chain.end(), rule) == chain.end()) chain.push_back(std::move(rule));
+  void once(std::vector<std::string>& chain, std::string rule) {
+    if (there_[&chain].insert(rule).second) chain.push_back(std::move(rule));
   }
 
   /// What almost all packets are leaves first, however many rules follow: at the raw tap segments that begin no session, behind
@@ -151,10 +154,7 @@ class Builder {
   /// Errors about packets that a service or a server sent or got, where the kernel knows no session (kernel-notes 11).
   Result<Done, io::IoError> add_icmp_errors() {
     std::vector<std::string> filters;
-    const auto add = [&](bool source, const IpAddress& address) {
-      const std::string filter = config::icmp_error_filter(address, source);
-      if (std::find(filters.begin(), filters.end(), filter) == filters.end()) filters.push_back(filter);
-    };
+    const auto add = [&](bool source, const IpAddress& address) { once(filters, config::icmp_error_filter(address, source)); };
     for (const ServiceConfig& service : config_.services) {
       if (!belongs(service.settings)) continue;
       add(true, service.settings.address.address);  // about what went to a client
@@ -191,6 +191,7 @@ class Builder {
   std::string first_, stray_, known_;
   std::vector<std::string> surplus_;
   Texts texts_;
+  std::map<const void*, std::unordered_set<std::string>> there_;  // the rules of each chain
 };
 
 }  // namespace

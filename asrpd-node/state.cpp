@@ -42,6 +42,21 @@ void arrange(PoolState& pool) {
   pool.past = std::move(past);
 }
 
+/// Cuts the oldest epochs, whosever they are.
+void bound_members(State& state) {
+  std::size_t members = 0;
+  for (const PoolState& pool : state)
+    for (const PastEpoch& past : pool.past) members += past.epoch.members.size();
+  while (members > kMaxPastMembers) {
+    PoolState* oldest = nullptr;
+    for (PoolState& pool : state) {
+      if (!pool.past.empty() && (oldest == nullptr || is_newer(oldest->past.back(), pool.past.back()))) oldest = &pool;
+    }
+    members -= oldest->past.back().epoch.members.size();
+    oldest->past.pop_back();
+  }
+}
+
 PoolState next_pool(const PoolState* before, const PoolConfig& pool, policy::Epoch current, BeginTime now) {
   PoolState out{pool.name, std::move(current), now, {}};
   if (before == nullptr) return out;
@@ -96,6 +111,7 @@ State next_state(const State& before, const NodeConfig& config, BeginTime now) {
     const auto found = known.find(pool.name);
     out.push_back(next_pool(found != known.end() ? found->second : nullptr, pool, current_epoch(config, pool), now));
   }
+  bound_members(out);
   return out;
 }
 
@@ -137,7 +153,7 @@ std::string state_json(const State& state) {
     current["began"] = pool.began;
     pools.push_back({{"pool", pool.pool}, {"current", current}, {"past", past}});
   }
-  return json({{"version", 1}, {"pools", pools}}).dump(1) + "\n";
+  return json({{"version", 1}, {"pools", pools}}).dump() + "\n";
 }
 
 std::optional<State> parse_state(const std::string& text) {

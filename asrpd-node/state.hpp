@@ -35,6 +35,9 @@ using State = std::vector<PoolState>;
 
 /// Epochs kept for a pool; the oldest go first. Far more than one query list can ask.
 inline constexpr std::size_t kMaxPastEpochs = 64;
+/// Servers in all past epochs of all pools together; the oldest epochs go first. So the file stays below what is read of one,
+/// 16 MiB: a pool of ten thousand servers keeps twelve.
+inline constexpr std::size_t kMaxPastMembers = 120'000;
 
 /// The state that follows from `before` when `config` comes into force: where a pool's epoch has changed, the former one
 /// becomes the newest past epoch. An epoch is kept as long as one of its servers is configured.

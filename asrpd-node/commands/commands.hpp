@@ -37,6 +37,7 @@ class NodeAccess {
 void add_commands(runtime::CommandTable& commands, NodeAccess& node);
 
 runtime::ControlCommand backends_command(NodeAccess& node);
+runtime::ControlCommand explain_command(NodeAccess& node);
 runtime::ControlCommand queries_command(NodeAccess& node);
 runtime::ControlCommand services_command(NodeAccess& node);
 runtime::ControlCommand sessions_command(NodeAccess& node);

@@ -291,6 +291,42 @@ class Control(unittest.TestCase):
         self.assertEqual(self.ctl("services").stdout, "no services\n")
         self.assertEqual(json.loads(self.ctl("services", "--json").stdout), {"services": []})
 
+    def test_explain(self) -> None:
+        server = {"server": "s1", "address": "10.0.2.1:80", "weight": 1, "priority": 0, "configured": "active", "state": "usable",
+                  "holder": "alive", "load": None, "epoch": 0, "coming": False, "rank": 0, "round": 1, "chosen": True, "reason": "asked at once"}
+        former = {**server, "server": "s2", "state": "down", "holder": "gone", "load": 7, "epoch": 2, "rank": 1, "round": 0, "chosen": False,
+                  "reason": "not asked: it has no holder"}
+        told = {"ok": True, "sentence": "It begins a session.", "step": "create", "service": "web", "pool": "p", "policy": "hash",
+                "by_chance": False, "owner_changed": False, "outside_list": False, "all_down": False, "list_cut": True, "entry": None,
+                "seen_from": "203.0.113.7:50000", "choices": [server], "candidates": [server, former], "workers": 2}
+        self._daemon.answers["explain"] = [json.dumps(told)]
+        arguments = ("explain", "tcp", "203.0.113.7:50000", "198.51.100.1:80", "--first")
+        self.assertEqual(self.ctl(*arguments).stdout.splitlines(), [
+            "It begins a session.",
+            "service web, pool p, policy hash",
+            "the server sees it come from 203.0.113.7:50000",
+            "each of the 2 workers has turns of its own; these are the first one's",
+            "",
+            "Where a new session goes:",
+            "CHOSEN  SERVER  ADDRESS      POOL OF  RANK  STATE   HOLDER  LOAD  REASON",
+            "yes     s1      10.0.2.1:80  today       1  usable  alive      -  asked at once",
+            "",
+            "Who is asked for a session that is not known:",
+            "ASKED    SERVER  ADDRESS      POOL OF   RANK  STATE   HOLDER  LOAD  REASON",
+            "round 1  s1      10.0.2.1:80  today        1  usable  alive      -  asked at once",
+            "-        s2      10.0.2.1:80  former 2     2  down    gone       7  not asked: it has no holder",
+            "more servers of former pools had a claim than one round asks"])
+        self.assertEqual(self._daemon.requests[-1], {"command": "explain", "protocol": "tcp", "source": "203.0.113.7:50000",
+                                                     "destination": "198.51.100.1:80", "first": True})
+        self.assertEqual(json.loads(self.ctl(*arguments, "--json").stdout)["step"], "create")
+        entry = {"client_side": "tcp a>b", "server_side": "tcp a>c", "mark": "waiting", "closing": True}
+        self._daemon.answers["explain"] = [json.dumps({"ok": True, "sentence": "Known.", "service": "web", "pool": "p", "policy": "random",
+                                                       "entry": entry, "by_chance": True, "workers": 1, "choices": [], "candidates": []})]
+        self.assertEqual(self.ctl("explain", "udp", "a", "b").stdout.splitlines(), [
+            "Known.", "service web, pool p, policy random", "entry tcp a>b to tcp a>c, mark waiting, closing",
+            "chance decides among those that can be drawn"])
+        self.assertEqual(self.ctl("explain", "udp", "a").returncode, 2)
+
     def test_log_level(self) -> None:
         self._daemon.answers["log"] = ['{"ok":true,"level":"debug"}']
         self.assertEqual(self.ctl("log", "debug").stdout, "debug\n")

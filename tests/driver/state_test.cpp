@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "asrpd-node/status.hpp"
+#include "runtime/files.hpp"
 
 using namespace asrp;
 using node::State;
@@ -141,6 +142,27 @@ TEST_CASE("the bound cuts the oldest") {
   for (std::uint32_t weight = 1; weight < 100; ++weight) state = next_state(state, config_of({{{"s1", weight}}}));
   REQUIRE(state[0].past.size() == node::kMaxPastEpochs);
   CHECK(state[0].past.front().epoch.members[0].weight == 98);
+}
+
+TEST_CASE("a large pool keeps as many epochs as a file can have, the newest of all pools") {
+  node::NodeConfig config = config_of({{{"s1", 1}}});
+  config.pools.push_back(config.pools[0]);
+  config.pools[1].name = "small";
+  config.pools[0].servers.resize(5000, config.pools[0].servers[0]);
+  for (std::size_t i = 0; i < 5000; ++i) {
+    config.pools[0].servers[i].id = std::string(60, 's') + std::to_string(i);  // near the longest id there is
+  }
+  State state;
+  for (std::uint32_t change = 1; change <= 40; ++change) {
+    config.pools[0].servers[0].weight = change;
+    if (change % 10 == 0) config.pools[1].servers[0].weight = change;
+    state = next_state(state, config);
+  }
+  CHECK(state[0].past.size() == 23);  // 24 would fit without the other pool's
+  CHECK(state[0].past[0].epoch.members[0].weight == 39);
+  CHECK(state[1].past.size() == 2);  // of 20 and 30: its two oldest ended before
+  CHECK(node::state_json(state).size() < runtime::kMaxFile);
+  CHECK(*node::parse_state(node::state_json(state)) == state);
 }
 
 TEST_CASE("the state survives the file, which others cannot read") {
