@@ -48,7 +48,7 @@ class Cluster:
             path = self._write(f"holder{number}.toml",
                                configuration.holder_file(number, self.services, self.directory, self.holder_extra))
             self.holders[number] = Daemon(f"holder{number}", self.topology.servers[number],
-                                          [self._program("asrpd-holder"), "--config", path], self.directory)
+                                          [self.program("asrpd-holder"), "--config", path], self.directory)
         self.holders[number].start()
 
     def start_node(self, number: int) -> None:
@@ -59,7 +59,7 @@ class Cluster:
             shutil.rmtree(os.path.join(self.directory, f"node{number}"), ignore_errors=True)
         path = self._write_node(number)
         if number not in self.nodes:
-            self.nodes[number] = Daemon(f"node{number}", space, [self._program("asrpd-node"), "--config", path], self.directory)
+            self.nodes[number] = Daemon(f"node{number}", space, [self.program("asrpd-node"), "--config", path], self.directory)
         self.nodes[number].start()
 
     # --- the pool ---------------------------------------------------------------------------------------------------
@@ -113,8 +113,9 @@ class Cluster:
             file.write(text)
         return path
 
-    def _program(self, name: str) -> str:
-        for path in (os.path.join(self.programs, name), os.path.join(self.programs, name, name)):
+    def program(self, name: str) -> str:
+        """The path of one of our programs, as it was built."""
+        for path in (os.path.join(self.programs, *parts, name) for parts in ((), (name,), ("tools", name))):
             if os.path.isfile(path):
                 return path
         raise FileNotFoundError(f"{name} is not built in {self.programs}")
