@@ -98,6 +98,7 @@ HolderConfig read_all(const config::Value& root, const std::string& file, Proble
   if (out.marks.own == out.marks.done) marks.problem("done", "is the same bit as own");
   marks.finish();
   config::read_option(top.table("option"), out.options.marker);
+  read_load(top.table("load"), out.load);
   config::read_log(top.table("log"), out.log);
   config::read_metrics(top.table("metrics"), out.metrics);
   std::vector<Reader> services = top.tables("services");
@@ -167,6 +168,7 @@ std::string print_config(const HolderConfig& config) {
   config::write_mark(out, "own", config.marks.own);
   config::write_mark(out, "done", config.marks.done);
   config::write_option(out, o.marker);
+  write_load(out, config.load);
   config::write_log(out, config.log);
   config::write_metrics(out, config.metrics);
   for (const LocalService& service : o.services) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "asrp/engine/holder_options.hpp"
+#include "asrpd-holder/load_source.hpp"
 #include "config/common.hpp"
 
 namespace asrp::holder {
@@ -25,6 +26,7 @@ struct HolderConfig {
   config::QueueConfig queue{.base = 51210, .length = 65536, .receive_buffer = 32u << 20, .burst = 64};
   MarksConfig marks;
   runtime::LogOptions log;
+  LoadConfig load;
   config::MetricsConfig metrics{.listen = {IpAddress::v4(0x7f000001), 9152}};
 
   [[nodiscard]] bool follows_udp() const;

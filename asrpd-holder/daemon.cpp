@@ -5,6 +5,7 @@
 
 #include "asrpd-holder/commands/commands.hpp"
 #include "asrpd-holder/holder_driver.hpp"
+#include "asrpd-holder/load_reporter.hpp"
 #include "asrpd-holder/rules.hpp"
 #include "asrpd-holder/status.hpp"
 #include "frame/packet_edges.hpp"
@@ -23,6 +24,7 @@ using runtime::log_warning;
 
 constexpr unsigned kQueues = 2;
 constexpr Duration kSysctlInterval = std::chrono::seconds(10);
+constexpr Duration kLoadInterval = std::chrono::milliseconds(500);  // how old a number of sessions in a report may be
 // A notice of a session's end is the occasion to look, and in no hurry; each one alone would wake the daemon.
 constexpr Duration kNoticeInterval = std::chrono::milliseconds(20);
 constexpr std::size_t kOctetsPerBackup = 1024;  // address space of the store, not memory
@@ -58,11 +60,11 @@ class Holder final : public frame::Daemon, private HolderAccess {
   void on_rules_repaired() override {}
   std::optional<Next> read_next(const std::string& file, config::Problems& problems) override;
   [[nodiscard]] std::vector<runtime::CounterLine> counter_lines() const override {
-    return holder::counter_lines(*engine_, edges(), driver_->statistics());
+    return holder::counter_lines(*engine_, edges(), driver_->statistics(), load_counts_.now());
   }
-  [[nodiscard]] std::string status_members() const override { return holder::status_members(*engine_); }
+  [[nodiscard]] std::string status_members() const override { return holder::status_members(*engine_, config_.load); }
   void add_metrics(runtime::MetricsPage& page) const override {
-    holder::add_metrics(page, *engine_, edges(), driver_->statistics());
+    holder::add_metrics(page, *engine_, edges(), driver_->statistics(), load_counts_.now());
   }
   std::string end(bool rules_removed) override;
   void add_commands(runtime::CommandTable& commands) override { holder::add_commands(commands, *this); }
@@ -75,6 +77,8 @@ class Holder final : public frame::Daemon, private HolderAccess {
   Outcome open_sessions();
   Outcome adopt(const HolderConfig& next);
   void check_fastopen();
+  void begin_load();
+  void look_after_load();
   [[nodiscard]] std::vector<std::string> keep_fixed_settings(HolderConfig& next) const;
   [[nodiscard]] HolderDriver::Edges edges() const {
     return {*edges_.queue, *edges_.sender, *edges_.messages, *sessions_, *addresses_};
@@ -89,6 +93,10 @@ class Holder final : public frame::Daemon, private HolderAccess {
   std::unique_ptr<session::RecordStore> store_;
   std::optional<engine::HolderEngine> engine_;
   std::optional<HolderDriver> driver_;
+  std::atomic<std::uint64_t> sessions_now_ = 0;  // for the reporter
+  LoadReporter::Counts load_counts_;
+  std::unique_ptr<LoadReporter> load_;
+  std::vector<std::unique_ptr<LoadReporter>> ending_;  // those of former configurations whose command still runs
 };
 
 frame::Daemon::Outcome Holder::open_edges() {
@@ -141,6 +149,24 @@ void Holder::begin_watching() {
         descriptor, [this] { driver_->on_notices(); }, kNoticeInterval);
   watch(addresses_->descriptor(), [this] { driver_->on_addresses(); });
   loop().every(kSysctlInterval, [this] { check_fastopen(); });
+  loop().every(kLoadInterval, [this] { look_after_load(); });
+  begin_load();
+}
+
+/// With another configuration a new one takes over; the old one is not waited for.
+void Holder::begin_load() {
+  if (load_) {
+    load_->stop();
+    ending_.push_back(std::move(load_));
+  }
+  look_after_load();
+  if (config_.load.enabled)
+    load_ = std::make_unique<LoadReporter>(config_.load, config_.options.local_ips, sessions_now_, load_counts_);
+}
+
+void Holder::look_after_load() {
+  sessions_now_ = engine_->gauges().backups;
+  std::erase_if(ending_, [](const auto& each) { return each->is_finished(); });
 }
 
 /// An operator who turns TCP Fast Open on changes what a bypassed SYN does (decision 17).
@@ -191,7 +217,9 @@ std::optional<frame::Daemon::Next> Holder::read_next(const std::string& file, co
 }
 
 frame::Daemon::Outcome Holder::adopt(const HolderConfig& next) {
+  const bool other_load = next.load != config_.load || next.options.local_ips != config_.options.local_ips;
   config_ = next;
+  if (other_load) begin_load();
   const TimePoint now = runtime::monotonic_now();
   engine_->reconfigure(now, config_.options);
   driver_->finish(now);

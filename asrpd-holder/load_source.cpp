@@ -10,7 +10,7 @@
 #include <cstring>
 
 #include "config/host_address.hpp"
-#include "io/process.hpp"
+#include "io/short_command.hpp"
 #include "io/unique_fd.hpp"
 
 namespace asrp::holder {
@@ -21,7 +21,7 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMostNodes = 64;
 constexpr std::size_t kMostText = 4096;  // octets that are read of a file
-constexpr std::chrono::milliseconds kCommandLimit = seconds(1);
+constexpr Duration kCommandLimit = seconds(1);
 
 std::string_view name_of(LoadKind kind) {
   switch (kind) {
@@ -179,7 +179,7 @@ LoadSource::Measured LoadSource::by_cpu() {
 }
 
 LoadSource::Measured LoadSource::by_command() const {
-  const auto done = io::run_process(command_, "", kCommandLimit);
+  const auto done = io::run_short_command(command_, kCommandLimit);
   if (!done) return {std::nullopt, done.error().to_string()};
   if (done->status != 0) return {std::nullopt, command_[0] + " ended with status " + std::to_string(done->status)};
   if (const auto part = parse_part(done->output)) return {part, ""};

@@ -2,30 +2,39 @@
 #include "asrpd-holder/status.hpp"
 
 #include "frame/packet_edges.hpp"
+#include "runtime/digest.hpp"
 
 namespace asrp::holder {
 
 using runtime::CounterLine;
 
 std::vector<CounterLine> counter_lines(const engine::HolderEngine& engine, const HolderDriver::Edges& edges,
-                                       const HolderDriver::Statistics& driver) {
+                                       const HolderDriver::Statistics& driver, const LoadReporter::Statistics& load) {
   std::vector<CounterLine> lines;
   runtime::append_counters<engine::HolderCounter>(lines, engine.counters(),
                                                   [](engine::HolderCounter counter) { return engine::info(counter); });
   frame::append_packet_counters(lines, edges.queue, edges.messages, edges.sender, {driver.bursts, driver.cut_packets, true});
   lines.push_back({"notices.received", driver.notices, "ends of sessions that the kernel told of"});
   lines.push_back({"notices.lost", driver.notices_lost, "times that notices were lost: the socket was full"});
+  lines.push_back({"load.sent", load.sent, "load reports sent"});
+  lines.push_back({"load.unsent", load.unsent, "load reports that could not be sent"});
+  lines.push_back({"load.unmeasured", load.unmeasured, "times that the load could not be measured"});
   return lines;
 }
 
-std::string status_members(const engine::HolderEngine& engine) {
+std::string status_members(const engine::HolderEngine& engine, const LoadConfig& load) {
   const engine::HolderEngine::Gauges g = engine.gauges();
-  return "\"gauges\":" +
+  std::string digest;
+  if (load.enabled) {
+    const HashKey keys[] = {load.key.value};
+    digest = "\"load_keys_digest\":\"" + runtime::keys_digest(keys) + "\",";
+  }
+  return digest + "\"gauges\":" +
          frame::gauges_object({{"backups", g.backups}, {"embryonic", g.embryonic}, {"index_octets", g.index_octets}});
 }
 
 void add_metrics(runtime::MetricsPage& page, const engine::HolderEngine& engine, const HolderDriver::Edges& edges,
-                 const HolderDriver::Statistics& driver) {
+                 const HolderDriver::Statistics& driver, const LoadReporter::Statistics& load) {
   const engine::HolderEngine::Gauges g = engine.gauges();
   const engine::HolderOptions& options = engine.options();
   const auto gauge = [&page](const char* name, const char* help, std::uint64_t value) {
@@ -38,7 +47,7 @@ void add_metrics(runtime::MetricsPage& page, const engine::HolderEngine& engine,
   gauge("index_bytes", "octets of the index over the backups", g.index_octets);
   page.histogram("slow_path_duration_seconds",
                  "for each packet that the daemon got, the time from the burst's receipt to its verdicts", driver.slow_path);
-  page.counters(counter_lines(engine, edges, driver));
+  page.counters(counter_lines(engine, edges, driver, load));
 }
 
 }  // namespace asrp::holder

@@ -103,6 +103,27 @@ void read_recovery(Reader reader, engine::NodeTiming& out) {
   reader.finish();
 }
 
+void read_load(Reader reader, NodeConfig& out) {
+  constexpr std::size_t kMostKeys = 4;
+  LoadConfig& load = out.load;
+  reader.boolean("enabled", load.enabled);
+  reader.integer("port", load.port, 1, 65535);
+  if (load.enabled && load.port == out.port)
+    reader.problem("port", "found " + std::to_string(load.port) + ", which is ASRP-PORT");
+  reader.duration("max_age", out.recovery.load_age, seconds(1), hours(1));
+  for (Reader& each : reader.tables("keys")) {
+    config::SecretKey key;
+    each.secret("key", key);
+    each.finish();
+    for (const config::SecretKey& other : load.keys)
+      if (other.value == key.value && key.value != HashKey{}) each.problem("key", "is in the list a second time");
+    load.keys.push_back(std::move(key));
+  }
+  if (load.enabled && reader.require("keys") && (load.keys.empty() || load.keys.size() > kMostKeys))
+    reader.problem("keys", "found " + std::to_string(load.keys.size()) + ", allowed are 1 to " + std::to_string(kMostKeys));
+  reader.finish();
+}
+
 void read_limits(Reader reader, engine::NodeLimits& out) {
   reader.integer("held_packets", out.held_packets, 1, 16'777'216);
   reader.integer("held_packets_per_session", out.held_packets_per_session, 1, 65536);
@@ -233,6 +254,7 @@ NodeConfig read_all(const config::Value& root, const std::string& file, Problems
   read_timeouts(top.table("timeouts"), out.timeouts);
   read_recovery(top.table("recovery"), out.recovery);
   read_limits(top.table("limits"), out.limits);
+  read_load(top.table("load"), out);
   config::read_log(top.table("log"), out.log);
   config::read_metrics(top.table("metrics"), out.metrics);
   top.require("pools");

@@ -22,6 +22,13 @@ struct CookieKeyConfig {
   bool sign = false;  // else accept: keys of a rotation in progress
 };
 
+/// Reports of how busy servers are (decision 29); how long one counts is `recovery.load_age`.
+struct LoadConfig {
+  bool enabled = false;
+  std::uint16_t port = 51201;
+  std::vector<config::SecretKey> keys;  // any of them will do
+};
+
 struct PastEpochConfig {
   std::vector<policy::EpochMember> members;
   std::optional<config::SecretKey> placement_key;  // none: today's
@@ -70,6 +77,7 @@ struct NodeConfig {
   engine::NodeTiming recovery;
   engine::NodeLimits limits;
   runtime::LogOptions log;
+  LoadConfig load;
   config::MetricsConfig metrics{.listen = {IpAddress::v4(0x7f000001), 9151}};
   std::vector<PoolConfig> pools;
   std::vector<ServiceConfig> services;

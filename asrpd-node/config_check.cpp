@@ -67,6 +67,9 @@ void check_pool(const NodeConfig& config, const Index& known, std::size_t index,
   if (!pool.servers.empty() && !any_active)
     place.warning("servers", "no server is active with a weight above 0: new sessions will find none");
   check_policy(pool.policy, pool.servers, place);
+  if (policy::is_adaptive(pool.policy.policy) && !config.load.enabled)
+    place.warning("policy", "policy \"" + std::string(policy::to_string(pool.policy.policy)) +
+                                "\" goes by loads, but [load] is not enabled: none is known, and it is round robin then");
 }
 
 void check_names(const NodeConfig& config, Index& known, const Service& service, Reader& place) {

@@ -7,6 +7,17 @@ namespace {
 
 using config::Writer;
 
+void print_load(Writer& out, const NodeConfig& config) {
+  out.table("load");
+  out.boolean("enabled", config.load.enabled);
+  out.integer("port", config.load.port);
+  out.duration("max_age", config.recovery.load_age);
+  for (const config::SecretKey& key : config.load.keys) {
+    out.item("load.keys");
+    out.secret("key", key);
+  }
+}
+
 std::string_view word_of(engine::ExplicitFirst explicit_first) {
   switch (explicit_first) {
     case engine::ExplicitFirst::none:
@@ -56,6 +67,7 @@ void write_settings(Writer& out, const NodeConfig& config) {
   count("waiting_sessions", config.limits.waiting_sessions);
   count("attempts", config.limits.attempts);
   count("second_rounds", config.limits.second_rounds);
+  print_load(out, config);
   config::write_log(out, config.log);
   config::write_metrics(out, config.metrics);
 }

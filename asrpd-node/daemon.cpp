@@ -6,6 +6,7 @@
 #include "asrpd-node/commands/commands.hpp"
 #include "asrpd-node/flow_rules.hpp"
 #include "asrpd-node/hinting_events.hpp"
+#include "asrpd-node/load_receiver.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/server_watch.hpp"
 #include "asrpd-node/state.hpp"
@@ -14,6 +15,7 @@
 #include "asrpd-node/table_sweep.hpp"
 #include "asrpd-node/worker.hpp"
 #include "runtime/clock.hpp"
+#include "runtime/digest.hpp"
 #include "runtime/log.hpp"
 
 namespace asrp::node {
@@ -97,6 +99,9 @@ class Node final : public frame::Daemon, private NodeAccess {
   engine::EventSink& hinting(engine::EventSink& events);
   Outcome watch_servers();
   void tell_engines(const std::string& pool, const std::string& server, engine::ServerState state);
+  void tell_load(const std::string& pool, const std::string& server, std::uint32_t load);
+  void take_reports();
+  [[nodiscard]] LoadStatus load_status() const;
   void tell_overdue(const Drains& overdue);
   Outcome keep_drains(const Drains& drains);
   void sweep_marked();
@@ -115,6 +120,9 @@ class Node final : public frame::Daemon, private NodeAccess {
   runtime::SystemRandom random_;
   std::optional<ServerWatch> servers_;
   std::uint64_t revision_ = 0;
+  std::unique_ptr<io::MessageSocket> reports_;  // none: load reports are not taken
+  LoadReceiver loads_{
+      [this](const std::string& pool, const std::string& server, std::uint32_t load) { tell_load(pool, server, load); }};
 };
 
 frame::Daemon::Outcome Node::open_edges() {
@@ -133,6 +141,11 @@ frame::Daemon::Outcome Node::open_edges() {
     }
   }
   config::log_queue(config_.queue, kQueuesPerWorker * workers, worker_->edges().queue.receive_buffer());
+  if (config_.load.enabled) {
+    auto reports = io::open_message_socket(config_.load.port, io::PeerErrors::ignore);
+    if (!reports) return Failure{reports.error()};
+    reports_ = std::move(*reports);
+  }
   auto swept = open_conntrack(config_.marks);
   if (!swept) return Failure{swept.error()};
   sweep_ = TableSweep::open(loop(), std::move(*swept));
@@ -147,6 +160,7 @@ frame::Daemon::Outcome Node::begin() {
   worker_->begin(config_, engine_options(config_, state_), hinting(events()));
   for (const auto& each : further_) each->worker->begin(config_, engine_options(config_, state_), hinting(each->events));
   digests_ = digests_of(worker_->engine().options());
+  loads_.configure(config_);
   if (auto done = watch_servers(); !done) return done;
   for (const std::string& problem : forwarding_problems(config_)) log_warning("forwarding", problem);
   return Done{};
@@ -227,6 +241,7 @@ frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   config_ = next;
   digests_ = digests_of(options);
   ++revision_;
+  loads_.configure(config_);
   sweep_orphans(before);
   const Drains drains = servers_->drains();
   servers_->configure(config_);
@@ -283,6 +298,7 @@ void Node::begin_watching() {
   watch(edges.queue.descriptor(), [this] { worker_->driver().on_packets(); });
   watch(edges.messages.descriptor(), [this] { worker_->driver().on_messages(); });
   for (const auto& each : further_) each->thread = std::make_unique<WorkerThread>(std::move(each->worker), kFillInterval);
+  if (reports_) watch(reports_->descriptor(), [this] { take_reports(); });
   loop().every(config_.recovery.unprotected_interval, [this] { sweep_marked(); });
   loop().every(kFillInterval, [this] { worker_->driver().check_table_fill(); });
   sweep_untranslated();
@@ -295,12 +311,34 @@ std::string Node::describe() const {
          std::to_string(q.base + kQueuesPerWorker * q.workers - 1);
 }
 
+void Node::take_reports() {
+  const TimePoint now = runtime::monotonic_now();
+  const auto wall_ms = static_cast<std::uint64_t>(runtime::wall_clock_seconds() * 1000);
+  for (const io::ReceivedMessage& each : reports_->receive()) loads_.on_report(now, wall_ms, each.from.address, each.octets);
+}
+
+/// All workers choose servers.
+void Node::tell_load(const std::string& pool, const std::string& server, std::uint32_t load) {
+  worker_->engine().on_load(runtime::monotonic_now(), pool, server, load);
+  for (const auto& each : further_)
+    each->thread->post(
+        [pool, server, load](Worker& worker) { worker.engine().on_load(runtime::monotonic_now(), pool, server, load); });
+}
+
+LoadStatus Node::load_status() const {
+  if (!reports_) return {};
+  std::vector<HashKey> keys;
+  for (const config::SecretKey& key : config_.load.keys) keys.push_back(key.value);
+  return {runtime::keys_digest(keys), loads_.unknown(runtime::monotonic_now())};
+}
+
 /// Of all workers.
 Measured Node::measured() const {
   const auto of = [](Worker& worker) { return node::measured(worker.engine(), worker.edges(), worker.driver().statistics()); };
   Measured sum = of(*worker_);
   for (const auto& each : further_) each->thread->call([&](Worker& worker) { sum += of(worker); });
   append_health_counters(sum.counters, servers_->health().looks(), servers_->health().failed_looks());
+  loads_.append_counters(sum.counters);
   return sum;
 }
 
@@ -308,12 +346,12 @@ std::vector<runtime::CounterLine> Node::counter_lines() const { return measured(
 
 std::string Node::status_members() const {
   return node::status_members(worker_->engine().options(), measured().gauges, worker_->edges().conntrack.fill(),
-                              servers_->gauges());
+                              servers_->gauges(), load_status());
 }
 
 void Node::add_metrics(runtime::MetricsPage& page) const {
   node::add_metrics(page, measured(), worker_->engine().options(), digests_, worker_->edges().conntrack.fill(),
-                    servers_->gauges());
+                    servers_->gauges(), load_status());
 }
 
 void Node::for_each_worker(const std::function<void(Worker&)>& task) {
@@ -336,6 +374,8 @@ std::vector<std::string> Node::keep_fixed_settings(NodeConfig& next) const {
   frame::keep_fixed(waiting, "node.state_dir", next.state_dir, config_.state_dir);
   frame::keep_fixed(waiting, "node.control_*", next.control, config_.control);
   frame::keep_fixed(waiting, "[queue]", next.queue, config_.queue);
+  frame::keep_fixed(waiting, "load.enabled", next.load.enabled, config_.load.enabled);
+  frame::keep_fixed(waiting, "load.port", next.load.port, config_.load.port);
   frame::keep_fixed(waiting, "[metrics]", next.metrics, config_.metrics);
   frame::keep_fixed(waiting, "[marks]", next.marks, config_.marks);
   frame::keep_fixed(waiting, "recovery.unprotected_interval", next.recovery.unprotected_interval,

@@ -102,7 +102,7 @@ Measured measured(const engine::NodeEngine& engine, const NodeDriver::Edges& edg
 }
 
 void add_metrics(runtime::MetricsPage& page, const Measured& m, const engine::NodeOptions& options, const Digests& digests,
-                 const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers) {
+                 const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers, const LoadStatus& load) {
   const auto gauge = [&page](const char* name, const char* help, std::uint64_t value) {
     page.gauge(name, help, static_cast<double>(value));
   };
@@ -110,6 +110,7 @@ void add_metrics(runtime::MetricsPage& page, const Measured& m, const engine::No
             {{"digest", digests.placement}});
   page.info("cookie_keys_info", "digest of the cookie keys: the same on all nodes except during a rotation",
             {{"digest", digests.cookie_keys}});
+  page.info("load_keys_info", "digest of the keys of load reports; empty where none are taken", {{"digest", load.keys_digest}});
   for (const engine::Service& s : options.services)
     page.gauge("service_servers", "servers of a service, in whatever state", static_cast<double>(s.backends.size()),
                {{"service", s.name}});
@@ -126,6 +127,7 @@ void add_metrics(runtime::MetricsPage& page, const Measured& m, const engine::No
   gauge("holders_silent", "servers whose holder does not answer", m.gauges.holders_gone);
   gauge("servers_down", "servers whose checks say that they are down", servers.down);
   gauge("servers_drained", "servers that get no new sessions because somebody said so", servers.drained);
+  gauge("servers_load_unknown", "servers without a load report that still counts; 0 where none are taken", load.unknown);
   gauge("table_entries", "entries of the kernel's connection tracking table", fill.count);
   gauge("table_maximum_entries", "entries that the table may have", fill.maximum);
   constexpr const char* kRecovery = "time from a recovery's first packet to its outcome";
@@ -138,7 +140,7 @@ void add_metrics(runtime::MetricsPage& page, const Measured& m, const engine::No
 }
 
 std::string status_members(const engine::NodeOptions& options, const engine::NodeEngine::Gauges& g,
-                           const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers) {
+                           const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers, const LoadStatus& load) {
   std::string services;
   for (const engine::Service& s : options.services) {
     if (!services.empty()) services += ',';
@@ -146,8 +148,9 @@ std::string status_members(const engine::NodeOptions& options, const engine::Nod
                 ",\"protocol\":\"" + to_string(s.protocol) + "\",\"servers\":" + std::to_string(s.backends.size()) +
                 ",\"past_epochs\":" + std::to_string(s.past_epochs.size()) + "}";
   }
-  return "\"placement_digest\":\"" + placement_digest(options) + "\",\"cookie_keys_digest\":\"" + cookie_keys_digest(options) +
-         "\",\"services\":[" + services + "],\"gauges\":" +
+  const std::string load_digest = load.keys_digest.empty() ? "" : "\"load_keys_digest\":\"" + load.keys_digest + "\",";
+  return load_digest + "\"placement_digest\":\"" + placement_digest(options) + "\",\"cookie_keys_digest\":\"" +
+         cookie_keys_digest(options) + "\",\"services\":[" + services + "],\"gauges\":" +
          frame::gauges_object({{"recoveries", g.recoveries},
                                {"held_packets", g.held_packets},
                                {"held_octets", g.held_octets},
@@ -157,6 +160,7 @@ std::string status_members(const engine::NodeOptions& options, const engine::Nod
                                {"servers_down", servers.down},
                                {"servers_drained", servers.drained},
                                {"unprotected", g.unprotected},
+                               {"load_unknown", load.unknown},
                                {"table_entries", fill.count},
                                {"table_maximum", fill.maximum}});
 }

@@ -20,11 +20,17 @@ std::string placement_digest(const engine::NodeOptions& options);
 /// The same over the cookie keys, whichever of them signs.
 std::string cookie_keys_digest(const engine::NodeOptions& options);
 
+/// What there is to tell of load reports.
+struct LoadStatus {
+  std::string keys_digest;  // empty: none are taken
+  std::size_t unknown = 0;  // servers without a report that still counts
+};
+
 std::vector<runtime::CounterLine> counter_lines(const engine::NodeEngine& engine, const NodeDriver::Edges& edges,
                                                 const NodeDriver::Statistics& driver);
 /// Members of the answer to `status` that only a node has.
 std::string status_members(const engine::NodeOptions& options, const engine::NodeEngine::Gauges& gauges,
-                           const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers);
+                           const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers, const LoadStatus& load);
 
 /// Of the whole node, behind those of its workers.
 void append_health_counters(std::vector<runtime::CounterLine>& lines, std::uint64_t checks, std::uint64_t failed);
@@ -44,7 +50,8 @@ struct Digests {
   std::string placement, cookie_keys;
 };
 void add_metrics(runtime::MetricsPage& page, const Measured& measured, const engine::NodeOptions& options,
-                 const Digests& digests, const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers);
+                 const Digests& digests, const io::Conntrack::Fill& fill, const ServerWatch::Gauges& servers,
+                 const LoadStatus& load);
 
 /// Lines of a dry run: pools that begin an epoch with `next`, and what that moves.
 void put_pool_moves(const NodeConfig& now, const NodeConfig& next, runtime::LineSink& sink);

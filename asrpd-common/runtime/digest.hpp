@@ -2,8 +2,11 @@
 // A short digest for people to compare two hosts' settings by. BLAKE2b: it tells nothing of the keys that go in.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
+
+#include "asrp/base/siphash.hpp"
 
 namespace asrp::runtime {
 
@@ -17,5 +20,8 @@ class Digest {
  private:
   std::string fields_;
 };
+
+/// Of keys, in whatever order.
+std::string keys_digest(std::span<const HashKey> keys);
 
 }  // namespace asrp::runtime

@@ -25,6 +25,7 @@ constexpr Group kGroups[] = {
     {"messages.received.", "messages_received", "ASRP messages received", {"type"}},
     {"messages_discarded.", "messages_discarded", "ASRP messages and options discarded", {"reason"}},
     {"messages.discarded.", "messages_discarded", "ASRP messages and options discarded", {"reason"}},
+    {"load.discarded.", "load_reports_discarded", "load reports discarded", {"reason"}},
     {"messages.unanswered.", "messages_unanswered", "answers that could not be sent", {"reason"}},
     {"inline_unfit.", "inline_unfit", "first packets without a message inside them", {"reason"}},
     {"conflicts.", "conflicts", "mappings that were taken", {"kind"}},

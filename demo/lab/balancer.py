@@ -24,6 +24,7 @@ class Service:
     no_session: str = "drop"
     on_conflict: str = "query"
     udp_linger: int = 300
+    policy: str = ""  # of its pool; empty: the default
 
 
 @dataclass

@@ -2,6 +2,7 @@
 #include "asrpd-holder/load_source.hpp"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,5 +113,29 @@ TEST_CASE("command: its number; one that fails, says something else, or hangs gi
   CHECK(by_command({"/bin/sh", "-c", "exit 3"}).trouble == "/bin/sh ended with status 3");
   CHECK(by_command({"/bin/echo", "a", "lot"}).trouble == "/bin/echo wrote no number such as 0.75");
   CHECK(!by_command({"/no/such/program"}).part);
-  CHECK(!by_command({"/bin/sleep", "1000"}).part);
+  CHECK(by_command({"/bin/sleep", "1000"}).trouble.find("timed out") != std::string::npos);
+  CHECK(by_command({"/bin/sh", "-c", "yes"}).trouble.find("Message too long") != std::string::npos);
+}
+
+TEST_CASE("command: what it has started ends with it") {
+  const Folder folder;
+  const std::string pid_file = folder.path + "/pid";
+  CHECK(!by_command({"/bin/sh", "-c", "sleep 1000 & echo $! > " + pid_file + "; wait"}).part);
+  std::ifstream stream(pid_file);
+  pid_t child = 0;
+  stream >> child;
+  REQUIRE(child > 0);
+  for (int i = 0; i < 6000 && kill(child, 0) == 0; ++i) {
+    std::ifstream status("/proc/" + std::to_string(child) + "/stat");
+    std::string number, name, state;
+    if (status >> number >> name >> state && state == "Z") break;  // killed; whoever has inherited it hasn't looked yet
+    usleep(10'000);
+  }
+  std::ifstream status("/proc/" + std::to_string(child) + "/stat");
+  std::string number, name, state = "gone";
+  status >> number >> name >> state;
+  const bool ended = state == "gone" || state == "Z";
+  CHECK_MESSAGE(ended, state);
+  // One that leaves something behind and ends by itself is believed, and what it left is killed as well.
+  CHECK(by_command({"/bin/sh", "-c", "sleep 1000 >/dev/null & echo 0.5"}).part == 0.5);
 }

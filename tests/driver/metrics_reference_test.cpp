@@ -11,6 +11,7 @@
 #include <set>
 
 #include "asrpd-holder/status.hpp"
+#include "asrpd-node/load_receiver.hpp"
 #include "asrpd-node/status.hpp"
 #include "driver/twins.hpp"
 #include "frame/daemon.hpp"
@@ -44,7 +45,8 @@ MetricsPage node_page() {
   MetricsPage page = begun_page("asrpd-node");
   node::Measured measured = node::measured(engine, {queue, sender, messages, conntrack}, {});
   node::append_health_counters(measured.counters, 0, 0);
-  node::add_metrics(page, measured, engine.options(), {"0", "0"}, {}, {});
+  node::LoadReceiver([](const auto&, const auto&, std::uint32_t) {}).append_counters(measured.counters);
+  node::add_metrics(page, measured, engine.options(), {"0", "0"}, {}, {}, {});
   return page;
 }
 
@@ -61,7 +63,7 @@ MetricsPage holder_page() {
   HolderEvents events;
   const engine::HolderEngine engine{{}, store, sessions, paths, random, events};
   MetricsPage page = begun_page("asrpd-holder");
-  holder::add_metrics(page, engine, {queue, sender, messages, sessions, addresses}, {});
+  holder::add_metrics(page, engine, {queue, sender, messages, sessions, addresses}, {}, {});
   return page;
 }
 

@@ -50,13 +50,13 @@ def total(lab: Lab, name: str) -> int:
 
 
 def all_know(lab: Lab, unknown: int) -> None:
-    wait_for(f"{unknown} servers of unknown load", lambda: all(gauges(lab, n)["load_unknown"] == unknown for n in lab.cluster.nodes), limit=60)
+    wait_for(f"{unknown} addresses of servers of unknown load", lambda: all(gauges(lab, n)["load_unknown"] == unknown for n in lab.cluster.nodes), limit=60)
 
 
 def next_reports(lab: Lab) -> None:
-    """Until each node has had two more reports from each server: at least one was begun after now."""
+    """Until each node has had two more reports from each server's two addresses: at least one of them was begun after now."""
     before = {n: lab.cluster.counters(d)["load.accepted"] for n, d in lab.cluster.nodes.items()}
-    wait_for("reports", lambda: all(lab.cluster.counters(d)["load.accepted"] >= before[n] + 4 for n, d in lab.cluster.nodes.items()), limit=60)
+    wait_for("reports", lambda: all(lab.cluster.counters(d)["load.accepted"] >= before[n] + 8 for n, d in lab.cluster.nodes.items()), limit=60)
 
 
 def spread(lab: Lab, expect: support.Expectations) -> dict[int, int]:
@@ -76,7 +76,8 @@ def send(space: Namespace, node: int, octets: str) -> None:
 
 def start(lab: Lab) -> None:
     lab.topology.build()
-    nodes = ", ".join(f'"{plan.node(n, 4)}"' for n in lab.topology.nodes)
+    # The pools of the other family have the servers at other addresses: those are told of too.
+    nodes = ", ".join(f'"{plan.node(n, family)}"' for n in lab.topology.nodes for family in (4, 6))
     for number, space in lab.topology.servers.items():
         lab.cluster.holder_extra = (f"[load]\nenabled = true\nnodes = [{nodes}]\nkey = \"{_KEY}\"\nsource = \"file\"\n"
                                     f"file = \"{load_file(lab, number)}\"\n")
@@ -121,7 +122,7 @@ def run(options: Options, expect: support.Expectations) -> None:
         expect.that(found == {1: _EACH, 2: 0}, f"what is no server's report has no effect {found}")
 
         set_load(lab, 1, "nobody knows\n")
-        all_know(lab, 1)
+        all_know(lab, 2)
         found = spread(lab, expect)
         expect.that(_EACH * 3 // 8 <= found[1] <= _EACH * 5 // 8, f"a server of unknown load gets the share of round robin {found}")
         expect.that(lab.cluster.counters(lab.cluster.holders[1])["load.unmeasured"] > 0, "and its holder tells that it couldn't measure")
@@ -152,7 +153,7 @@ def change_key(lab: Lab, expect: support.Expectations) -> None:
     expect.that(total(lab, "load.discarded.mac") == wrong, "with both keys accepted meanwhile, a change of the key loses no report")
     expect.that(len(before) == len(digests()) == 1 and before != digests(), "the keys' digest is another, and the same on all nodes")
     give_nodes(_KEY)
-    all_know(lab, 2)
+    all_know(lab, 4)
     expect.that(total(lab, "load.discarded.mac") > wrong, "with another key than the holders' no load is known")
 
 
