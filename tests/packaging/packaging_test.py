@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -128,6 +129,102 @@ class Monitoring(unittest.TestCase):
             json.dump({"groups": [{"name": "dashboard", "rules": rules}]}, file)
             file.flush()
             self.promtool("check", "rules", file.name)
+
+
+class Announce(unittest.TestCase):
+    """packaging/examples/asrp-announce with commands that write down that they were run, and a node that is ready while a file is there."""
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.place = pathlib.Path(self.directory.name)
+        self.log = self.place / "log"
+        self.log.touch()
+
+    def start(self, *more, up="", ready="test -e {place}/ready"):
+        process = subprocess.Popen([ROOT / "packaging" / "examples" / "asrp-announce", "--interval", "0.02",
+                                    "--check", f"echo look >>{self.place}/looks; " + ready.format(place=self.place),
+                                    "--up", f"{up} echo up >>{self.log}", "--down", f"echo down >>{self.log}", *more],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return process
+
+    def said(self):
+        return self.log.read_text(encoding="utf-8").split()
+
+    def wait_for(self, *words):
+        end = time.monotonic() + 60
+        while self.said() != list(words) and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertEqual(self.said(), list(words))
+
+    def looks(self):
+        looks = self.place / "looks"
+        return len(looks.read_text(encoding="utf-8").split()) if looks.exists() else 0
+
+    def wait_for_looks(self, count):
+        wanted = self.looks() + count
+        end = time.monotonic() + 60
+        while self.looks() < wanted and time.monotonic() < end:
+            time.sleep(0.01)
+        self.assertGreaterEqual(self.looks(), wanted)
+
+    def test_each_change_is_told_once_and_the_end_withdraws(self):
+        process = self.start()
+        self.wait_for("down")
+        (self.place / "ready").touch()
+        self.wait_for("down", "up")
+        self.wait_for_looks(5)
+        (self.place / "ready").unlink()
+        self.wait_for("down", "up", "down")
+        self.wait_for_looks(5)
+        (self.place / "ready").touch()
+        self.wait_for("down", "up", "down", "up")
+        process.terminate()
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(self.said(), ["down", "up", "down", "up", "down"])
+
+    def test_what_is_withdrawn_is_not_withdrawn_again_at_the_end(self):
+        process = self.start()
+        self.wait_for("down")
+        self.wait_for_looks(3)
+        process.terminate()
+        self.assertEqual(process.wait(timeout=60), 0)
+        self.assertEqual(self.said(), ["down"])
+
+    def test_rise_is_a_number_of_looks_in_a_row(self):
+        (self.place / "ready").touch()
+        self.start("--rise", "1000000")
+        self.wait_for_looks(10)
+        self.assertEqual(self.said(), ["down"])
+
+    def test_a_node_that_is_ready_at_every_second_look_is_not_ready(self):
+        self.start(ready="test $(($(wc -l <{place}/looks) % 2)) = 0")
+        self.wait_for_looks(10)
+        self.assertEqual(self.said(), ["down"])
+
+    def test_fall_is_a_number_of_looks_in_a_row(self):
+        (self.place / "ready").touch()
+        self.start("--fall", "1000000")
+        self.wait_for("down", "up")
+        (self.place / "ready").unlink()
+        self.wait_for_looks(10)
+        self.assertEqual(self.said(), ["down", "up"])
+
+    def test_a_command_that_fails_is_tried_again(self):
+        (self.place / "ready").touch()
+        self.start(up=f"test -e {self.place}/router &&")
+        self.wait_for_looks(5)
+        self.assertEqual(self.said(), ["down"])
+        (self.place / "router").touch()
+        self.wait_for("down", "up")
+
+    def test_wrong_usage_is_told(self):
+        for arguments in ([], ["--up", "true"], ["--up"], ["--upp", "true", "--down", "true"]):
+            done = subprocess.run([ROOT / "packaging" / "examples" / "asrp-announce", *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn("asrp-announce:", done.stderr)
 
 
 if __name__ == "__main__":
