@@ -73,6 +73,7 @@ class Node final : public frame::Daemon, private NodeAccess {
   void on_rules_repaired() override { sweep_untranslated(); }
   std::optional<Next> read_next(const std::string& file, config::Problems& problems) override;
   [[nodiscard]] std::vector<runtime::CounterLine> counter_lines() const override;
+  [[nodiscard]] bool is_ready() const override { return !servers_->drains().node; }
   [[nodiscard]] std::string status_members() const override;
   void add_metrics(runtime::MetricsPage& page) const override;
   void on_subscription(runtime::EventLog::LineSink sink) override;

@@ -98,6 +98,8 @@ class Daemon {
   /// Reads the file; none if it has an error. Changes nothing.
   virtual std::optional<Next> read_next(const std::string& file, config::Problems& problems) = 0;
   [[nodiscard]] virtual std::vector<runtime::CounterLine> counter_lines() const = 0;
+  /// Whether it asks for traffic; false where the operator has drained it.
+  [[nodiscard]] virtual bool is_ready() const { return true; }
   /// Members of the answer to `status` besides those that every daemon has: "\"gauges\":{...}".
   [[nodiscard]] virtual std::string status_members() const = 0;
   /// Counters, gauges and histograms of its own, for the metrics page.

@@ -53,7 +53,8 @@ std::string Daemon::whole_status() const {
   char uptime[32];
   std::snprintf(uptime, sizeof uptime, "%.1f", std::chrono::duration<double>(runtime::monotonic_now() - started_).count());
   return "\"program\":\"" + identity_.program + "\",\"version\":\"" + identity_.version +
-         "\",\"mode\":\"PSV\",\"uptime_s\":" + uptime + "," + status_members();
+         "\",\"mode\":\"PSV\",\"uptime_s\":" + uptime + ",\"ready\":" + (is_ready() ? "true" : "false") + "," +
+         status_members();
 }
 
 }  // namespace asrp::frame

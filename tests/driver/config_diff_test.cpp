@@ -122,6 +122,11 @@ TEST_CASE("pool move: those of a lower priority have no first ranks") {
   const auto move = pool_move(before, after, wanted_to_the_end);
   CHECK(move->minimum == 0);
   CHECK(move->moved == 0);
+  policy::Epoch one = before;
+  one.members.erase(one.members.begin());
+  const auto half = pool_move(before, one, wanted_to_the_end);
+  CHECK(half->minimum == doctest::Approx(0.5));
+  CHECK(half->moved == doctest::Approx(0.5).epsilon(0.05));
 }
 
 TEST_CASE("pool move: ends when nobody wants it any more") {

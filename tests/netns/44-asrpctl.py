@@ -111,6 +111,7 @@ def check_node(lab: Lab, number: int, expect: support.Expectations) -> None:
                 f"node{number}: counters: {counters['sessions.created']} sessions made, {counters['conntrack.installed']} installed")
     status = ctl.object("status")
     count = int(lab.topology.nodes[number].read("/proc/sys/net/netfilter/nf_conntrack_count"))
+    expect.that(status["ready"] is True and status["mode"] == "PSV", f"node{number}: status: ready")
     expect.that(status["gauges"]["table_entries"] == count, f"node{number}: status: {count} entries")
     backends = ctl.objects("backends")
     members = [f"s{member.server}" for member in lab.cluster.pool.members]
