@@ -115,10 +115,15 @@ class Cluster:
 
     def program(self, name: str) -> str:
         """The path of one of our programs, as it was built."""
-        for path in (os.path.join(self.programs, *parts, name) for parts in ((), (name,), ("tools", name))):
-            if os.path.isfile(path):
-                return path
-        raise FileNotFoundError(f"{name} is not built in {self.programs}")
+        return find_program(self.programs, name)
+
+
+def find_program(directory: str, name: str) -> str:
+    """Where a program is below the directory of a build, or of programs alone."""
+    for path in (os.path.join(directory, *parts, name) for parts in ((), (name,), ("tools", name))):
+        if os.path.isfile(path):
+            return path
+    raise FileNotFoundError(f"{name} is not built in {directory}")
 
 
 def ask(path: str, command: str) -> dict[str, Any]:

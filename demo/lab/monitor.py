@@ -42,12 +42,22 @@ class Exchange:
 
 
 @dataclass
+class Sample:
+    """What happened in one period."""
+
+    time: float
+    clients: dict[int, float]  # octets a second that reached each client
+    sessions: dict[int, int]  # at each node
+
+
+@dataclass
 class Watched:
     """The latest samples; written by the monitor, read by a display."""
 
     started: float = field(default_factory=time.time)
     sessions: dict[int, int] = field(default_factory=dict)
     throughput: deque[float] = field(default_factory=lambda: deque(maxlen=4096))  # octets a second, one value a period
+    history: list[Sample] = field(default_factory=list)  # the whole run
     messages: Counter[str] = field(default_factory=Counter)  # standalone ones, without probes of holders
     exchanges: deque[Exchange] = field(default_factory=lambda: deque(maxlen=64))
 
@@ -85,17 +95,19 @@ class Monitor:
         before, last = self._octets_to_clients(), time.monotonic()
         while not self._stop.wait(self.period):
             octets, now = self._octets_to_clients(), time.monotonic()
-            self.watched.throughput.append(max(0, octets - before) / (now - last))
-            before, last = octets, now
+            rates = {n: max(0, count - before.get(n, 0)) / (now - last) for n, count in octets.items()}
+            self.watched.throughput.append(sum(rates.values()))
+            before, last, moment = octets, now, time.time()
             self.watched.sessions = {n: sessions_on(node, self.family) for n, node in list(self.topology.nodes.items())}
+            self.watched.history.append(Sample(moment, rates, self.watched.sessions))
 
-    def _octets_to_clients(self) -> int:
-        total = 0
+    def _octets_to_clients(self) -> dict[int, int]:
+        sent = {}
         for line in self.topology.edge.read("/proc/thread-self/net/dev").splitlines():
             device, _, rest = line.partition(":")
             if device.strip().startswith("client"):
-                total += int(rest.split()[8])
-        return total
+                sent[int(device.strip()[len("client"):])] = int(rest.split()[8])
+        return sent
 
     def _listen(self) -> None:
         pipe = cast(IO[bytes], cast("subprocess.Popen[Any]", self._feed).stdout)

@@ -38,7 +38,7 @@ class Namespace:
         self.alive = False
 
     def create(self) -> None:
-        run(["ip", "netns", "add", self.name])
+        self._make()
         self.alive = True
         self.ip("link set lo up")
         self.sysctl({
@@ -52,6 +52,9 @@ class Namespace:
         # itself, which on real links nobody sees: without this a loss would change the node.
         if os.path.exists("/proc/sys/net/core/txrehash"):
             self.sysctl({"net.core.txrehash": 0})
+
+    def _make(self) -> None:
+        run(["ip", "netns", "add", self.name])
 
     def remove(self) -> None:
         """Kills what runs in the namespace and removes it; no error if it is gone."""

@@ -95,7 +95,7 @@ class Topology:
         return node
 
     def _join(self, router: Namespace, name: str, link: str, other: Namespace, device: str, role: str, number: int) -> None:
-        router.ip(f"link add name {link} type veth peer name {device} netns {other.name}")
+        self._cable(router, link, other, device)
         for family in FAMILIES:
             ours, theirs, length = plan.link(role, number, family)
             nodad = " nodad" if family == 6 else ""
@@ -107,6 +107,9 @@ class Topology:
             for space, interface in ((router, link), (other, device)):
                 space.run("ethtool", "-K", interface, "tx", "off", "rx", "off", "gso", "off", "gro", "off", "tso", "off")
         self.devices[name, router.interface_index(link)] = link
+
+    def _cable(self, router: Namespace, link: str, other: Namespace, device: str) -> None:
+        router.ip(f"link add name {link} type veth peer name {device} netns {other.name}")
 
     # --- routes -----------------------------------------------------------------------------------------------------
 

@@ -66,11 +66,13 @@ class Result:
 class Lab:
     """A laboratory for one scenario. As a context manager it takes everything away, whatever happens; with `keep` it stays."""
 
-    def __init__(self, options: Options, shape: Shape, services: list[Service], members: list[Member]) -> None:
+    def __init__(self, options: Options, shape: Shape, services: list[Service], members: list[Member],
+                 topology: Optional[Topology] = None) -> None:
+        """`topology`: one that builds its network in another way; else one of `shape` is made."""
         self.options = options
-        self.claim = Claim()
+        self.topology = topology if topology is not None else Topology(Claim(), shape)
+        self.claim = self.topology.claim
         self.directory = self.claim.directory
-        self.topology = Topology(self.claim, shape)
         self.services = services
         self.balancer: Balancer
         if options.kernel_nat:
