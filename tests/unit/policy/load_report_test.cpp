@@ -78,6 +78,7 @@ TEST_CASE("the MAC is of one key and one sender; any of several keys will do, an
   CHECK(decode(octets, kServer, kOther).error() == ReportError::mac);
   CHECK(decode(octets, address("10.0.2.2")).error() == ReportError::mac);
   CHECK(decode(octets, address("::10.0.2.1")).error() == ReportError::mac);
+  CHECK(decode(octets, address("a00:201::")).error() == ReportError::mac);  // the same octets, of the other family
   CHECK(decode_load_report(octets, {}, kServer).error() == ReportError::mac);
   const HashKey both[] = {kOther, kKey};
   CHECK(decode_load_report(octets, both, kServer).has_value());
@@ -109,6 +110,7 @@ TEST_CASE("window: time and counter rise, sender by sender") {
   CHECK(window.ask(kServer, {1, now, 5}, now) == Verdict::repeated);
   CHECK(window.ask(kServer, {2, now, 4}, now) == Verdict::repeated);
   CHECK(window.ask(kServer, {2, now, 6}, now) == Verdict::fresh);
+  CHECK(window.ask(kServer, {2, now, 6}, now) == Verdict::repeated);
   CHECK(window.ask(kServer, {2, now - 1, 7}, now) == Verdict::repeated);
   CHECK(window.ask(kServer, {2, now + 1, 0}, now) == Verdict::fresh);  // it was started again
   CHECK(window.ask(address("10.0.2.2"), {1, now, 5}, now) == Verdict::fresh);
