@@ -113,8 +113,11 @@ class Checks(unittest.TestCase):
     def test_manual(self):
         for page, source in manual.PAGES.items():
             self.write(f"docs/man/{page}", ".B \\-\\-config FILE\n")
-            self.write(source, 'app.add_option("--config", file);\n')
+            self.write(source if source.endswith(".cpp") else f"{source}/main.cpp", 'app.add_option("--config", file);\n')
         self.write("docs/man/asrpd.toml.5", ".TP\n.B port\nText.\n")
+        self.finds(manual, "tools/asrpctl/commands/drain.cpp", '  return {"drain",\n          "text"};\n')
+        self.write("docs/man/asrpctl.8", ".B \\-\\-config FILE\n.BR drain \" SERVER\"\n")
+        self.finds(manual, "tools/asrpctl/commands/drain.cpp", '  return {"drain",\n          "text"};\n', 0)
         self.finds(manual, "packaging/examples/node.toml", "[node]\nport = 1\n# base = 2  # text\n")
         self.finds(manual, "packaging/examples/node.toml", "[node]\n# port = 1\n", 0)
         self.finds(manual, "packaging/completion/x.fish", "complete -c x -l config-file\n")

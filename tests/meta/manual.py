@@ -10,9 +10,7 @@ PAGES = {"asrpd-node.8": DAEMON, "asrpd-holder.8": DAEMON, "asrpctl.8": "tools/a
          "asrpdump.1": "tools/asrpdump/options_table.cpp"}
 COMPLETED = "tools/asrpdump/options_table.cpp"
 KEY = re.compile(r"^(?:# )?([a-z][a-z_0-9]*) = ", re.MULTILINE)
-
-
-COMMAND = re.compile(r'^  return \{"([a-z]+)", ', re.MULTILINE)
+COMMAND = re.compile(r'^  return \{"([a-z]+)",', re.MULTILINE)
 
 
 def _text(root, source):
