@@ -120,8 +120,8 @@ class Checks(unittest.TestCase):
         self.finds(manual, "tools/asrpctl/commands/drain.cpp", '  return {"drain",\n          "text"};\n', 0)
         self.finds(manual, "packaging/examples/node.toml", "[node]\nport = 1\n# base = 2  # text\n")
         self.finds(manual, "packaging/examples/node.toml", "[node]\n# port = 1\n", 0)
-        self.finds(manual, "packaging/completion/x.fish", "complete -c x -l config-file\n")
-        self.finds(manual, "packaging/completion/x.fish", "complete -c x -l config\n", 0)
+        self.finds(manual, "packaging/completion/asrpdump.fish", "complete -c asrpdump -l config-file\n")
+        self.finds(manual, "packaging/completion/asrpdump.fish", "complete -c asrpdump -l config\n", 0)
         self.write(manual.DAEMON, 'app.add_flag("--other", other);\n')
         self.assertEqual(len(manual.problems(self.root)), 2)  # one for each daemon
 
