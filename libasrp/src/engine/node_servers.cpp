@@ -70,8 +70,7 @@ void NodeEngine::Impl::equip_services(NodeConfig* before) {
     members.clear();
     for (std::size_t i = 0; i < options.backends.size(); ++i) {
       const Backend& b = options.backends[i];
-      const std::uint32_t weight = policy::epoch_member(options.policy, {}, b.weight, 0).weight;
-      members.push_back({b.id, weight, b.priority, b.degradation, service.usable[i] != 0});
+      members.push_back({b.id, b.weight, b.priority, b.degradation, service.usable[i] != 0});
     }
     service.selector->set_members(members);
     for (auto it = not_usable_.lower_bound({options.pool, {}}); it != not_usable_.end() && it->first.first == options.pool;

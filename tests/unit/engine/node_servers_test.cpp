@@ -178,6 +178,24 @@ TEST_CASE(
   for (int i = 1; i <= 4; ++i) set(s, i, ServerState::down);
   CHECK(place(s, 5) == ranks[1]);
   CHECK(s.counter(NodeCounter::sessions_replaced) == 1);
+  s.advance(seconds(6));
+  s.port_unreachable("10.0.0." + std::to_string(ranks[1]));  // but where all are down, no other is better
+  CHECK(place(s, 5) == ranks[1]);
+  CHECK(s.counter(NodeCounter::sessions_replaced) == 1);
+}
+
+TEST_CASE("without full NAT a session that a server outside of the list refuses ends: nobody would look for it elsewhere") {
+  auto options = pool_options();
+  NodeScript s(options);
+  const auto ranks = ranks_of(options, 8);
+  for (std::size_t i = 0; i < 2; ++i) set(s, ranks[i], ServerState::down);
+  CHECK(place(s, 8) == ranks[2]);
+  const TuplePair tuples = s.flows.entry(flow(8))->tuples;
+  const Buffer refusal =
+      nc(tuples).cookie(policy::keyed_cookie(options.cookie_keys.sign, tuples).value).protocol(Protocol::tcp).build();
+  CHECK(s.message({tuples.server_side.dst.address, 51200}, "192.0.2.10", refusal).empty());
+  CHECK(s.flows.entries.empty());
+  CHECK(s.counter(NodeCounter::drops_mapping) == 1);
 }
 
 TEST_CASE("without full NAT a refused session goes to another usable server of the query list, each once") {
@@ -309,6 +327,7 @@ TEST_CASE("a server's state holds for every service of its pool, and stays when 
   const int first = ranks_of(options, 2)[0];
   set(s, first, ServerState::down);
   options.services.push_back(second);
+  s.reconfigure(options);
   s.reconfigure(options);
   CHECK(place(s, 2) == ranks_of(options, 2)[1]);
   s.packet(Tap::first, tcp(client(2), endpoint("198.51.100.1:81")).syn().build());

@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "support/node_fakes.hpp"
 
 using namespace asrp;
@@ -97,11 +99,24 @@ TEST_CASE("with all_down = drop nothing is chosen of servers that are all down")
 }
 
 TEST_CASE("a server outside the list has had its turn like any other") {
-  Choosing c(SelectionPolicy::round_robin);
-  for (std::size_t rank = 0; rank < 3; ++rank) c.set(rank, ServerState::drained);
-  CHECK(c.choose()->outside_list);  // rank 3
-  std::uint16_t pair[] = {c.ranks[3], c.ranks[4]};
-  CHECK(c.state->selector->choose(kNow, pair) == c.ranks[4]);
+  for (const bool chosen_before : {false, true}) {
+    Choosing c(SelectionPolicy::round_robin);
+    // Of those that had no turn yet, the one whose id comes first has it.
+    const std::uint16_t early = std::min(c.ranks[3], c.ranks[4]);
+    const std::uint16_t late = std::max(c.ranks[3], c.ranks[4]);
+    for (std::uint16_t b = 0; b < 6; ++b) {
+      if (b != early) c.state->set_state(b, ServerState::drained);
+    }
+    if (chosen_before) {
+      const auto choice = c.choose();
+      REQUIRE(choice);
+      CHECK(choice->outside_list);
+      CHECK(choice->backend == early);
+    }
+    c.state->set_state(late, ServerState::usable);
+    const std::uint16_t pair[] = {early, late};
+    CHECK(c.state->selector->choose(kNow, pair) == (chosen_before ? late : early));
+  }
 }
 
 TEST_CASE("a copy of the selector chooses the same and leaves the account as it was") {
