@@ -17,16 +17,14 @@ import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
-from typing import Optional
+
+from guides import ROOT, agrees, guide, steps
 
 SKIPPED = 77
 LIMIT = 200  # seconds that a guide may take
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GUIDES = ("load-balancer", "using-libasrp", "security", "operating")
 PROGRAMS = {"asrpd-node": "asrpd-node", "asrpd-holder": "asrpd-holder", "asrpctl": "tools/asrpctl", "asrpdump": "tools/asrpdump"}
 MACHINES = re.compile(r"^<!-- machines: (\S+), before \"(.+)\" -->$", re.MULTILINE)
-FENCE = re.compile(r"^```(\S*) ?([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 # What the reader's machine is: directories of the system that a guide may write to, as layers that go with the namespace.
 SYSTEM = """
@@ -41,48 +39,11 @@ ip link set lo up
 """
 
 
-@dataclass
-class Step:
-    """A block of commands, the line that it begins at, and what it has to write (None: it does not matter)."""
-
-    line: int
-    commands: str
-    wanted: Optional[str] = None
-
-
-def steps(text: str) -> list[Step]:
-    found: list[Step] = []
-    behind = 0
-    for match in FENCE.finditer(text):
-        kind, name, body = match.groups()
-        line = text.count("\n", 0, match.start()) + 1
-        if kind == "sh":
-            found.append(Step(line, body))
-        elif name:
-            found.append(Step(line, f"cat >{name} <<'END OF {name}'\n{body}END OF {name}\n"))
-        elif kind == "text" and found and not re.search(r"^#", text[behind:match.start()], re.MULTILINE):
-            found[-1].wanted = body
-        behind = match.end()
-    return found
-
-
-def agrees(wanted: str, got: str) -> bool:
-    """Whether what was written is what the guide shows; how wide its gaps are does not matter."""
-    pattern = ""
-    for line in _plain(wanted):
-        pattern += r"(?:[^\n]*\n)*" if line == "..." else re.escape(line).replace(r"\.\.\.", r"[^\n]*") + "\n"
-    return re.fullmatch(pattern, "".join(line + "\n" for line in _plain(got))) is not None
-
-
-def _plain(text: str) -> list[str]:
-    return [" ".join(line.split()) for line in text.splitlines()]
-
-
 def run_guide(name: str, programs: str, show: bool) -> list[str]:
     """Problems of a guide."""
-    text = _guide(f"{name}.md")
+    text = guide(f"{name}.md")
     before = MACHINES.search(text)
-    prepared = steps(_guide(before.group(1)).split(f"\n{before.group(2)}")[0]) if before else []
+    prepared = steps(guide(before.group(1)).split(f"\n{before.group(2)}")[0]) if before else []
     todo = prepared + steps(text)
     if len(todo) == len(prepared):
         return ["has no commands"]
@@ -126,11 +87,6 @@ def _run(script: str, environment: dict[str, str]) -> str:
                               timeout=LIMIT).stderr.strip()
     except subprocess.TimeoutExpired:
         return f"not done within {LIMIT} s"
-
-
-def _guide(file_name: str) -> str:
-    with open(os.path.join(ROOT, "docs", file_name), encoding="utf-8") as file:
-        return file.read()
 
 
 def _read(path: str) -> str:
