@@ -7,7 +7,6 @@
 namespace asrp::policy {
 namespace {
 
-constexpr double kMostPenalty = 4;  // times the limit: three half-lives down to half of it
 constexpr int kHintsPerInterval = 4;
 
 /// Between 0 and `longest`, both included.
@@ -34,9 +33,13 @@ std::string_view to_string(HealthState state) {
 ServerHealth::ServerHealth(const HealthOptions& options, TimePoint now, std::uint64_t random)
     : options_(options), since_(now), due_(now + part(options.interval, random)), last_(now), decayed_(now) {}
 
+void ServerHealth::set_options(const HealthOptions& options) {
+  options_ = options;
+  penalty_ = std::min(penalty_, std::max(limit(), 0.0) + 1);  // no more than a fall can make it
+}
+
 void ServerHealth::enter(TimePoint now, HealthState state) {
   row_ = 0;
-  if (state == state_) return;
   state_ = state;
   since_ = now;
 }
@@ -51,7 +54,7 @@ void ServerHealth::decay(TimePoint now) {
 void ServerHealth::punish() {
   ++falls_;
   if (options_.flaps == 0) return;
-  penalty_ = std::min(penalty_ + 1, kMostPenalty * limit());
+  penalty_ += 1;
   if (penalty_ > limit()) suppressed_ = true;
 }
 

@@ -127,7 +127,7 @@ TEST_CASE("health: the n-th fall in quick succession damps, slow ones never do")
   }
 }
 
-TEST_CASE("health: a damped server is back when its penalty is half the limit, three half-lives after its last fall at most") {
+TEST_CASE("health: a damped server is back when its penalty is half the limit, two half-lives after its last fall at most") {
   ServerHealth health(options(1, 1, 3), kStart, 0);
   health.on_result(kStart, true, 0);
   for (int i = 0; i < 3; ++i) flap(health, kStart);  // 3: to half of the limit 2 takes log2(3) half-lives of 60 s
@@ -147,7 +147,7 @@ TEST_CASE("health: a damped server is back when its penalty is half the limit, t
   }
   TimePoint back = now;
   while (wild.state() != HealthState::up) wild.on_result(back += seconds(1), true, 0);
-  CHECK(back - now <= seconds(3 * 60 + 1));
+  CHECK(back - now <= seconds(2 * 60 + 1));
   CHECK(wild.falls() < 10);
 }
 
@@ -169,6 +169,17 @@ TEST_CASE("health: without damping from now on, a damped server is up at its nex
   CHECK(health.state() == HealthState::damped);
   health.set_options(options(1, 1, 0));
   health.on_result(kStart, true, 0);
+  CHECK(health.state() == HealthState::up);
+}
+
+TEST_CASE("health: with fewer flaps from now on, the penalty is no more than they can make it") {
+  ServerHealth health(options(1, 1, 50), kStart, 0);
+  health.on_result(kStart, true, 0);
+  for (int i = 0; i < 49; ++i) flap(health, kStart);
+  health.set_options(options(1, 1, 2));
+  flap(health, kStart);
+  CHECK(health.state() == HealthState::damped);
+  health.on_result(kStart + seconds(160), true, 0);  // 3 to 0.5: log2(6) half-lives of 60 s
   CHECK(health.state() == HealthState::up);
 }
 
@@ -211,6 +222,9 @@ TEST_CASE("health: a hint brings the next check forward, is no result, and bring
   CHECK(health.due() == kStart + milliseconds(2500));
   health.on_result(kStart + milliseconds(2500), true, 0);
   CHECK(health.due() == kStart + milliseconds(12500));
+  health.on_hint(kStart + milliseconds(2510));
+  CHECK(health.due() == kStart + milliseconds(5000));  // from the last result, not the first
+  health.on_result(kStart + milliseconds(2500), true, 0);
   health.on_hint(kStart + milliseconds(9000));
   CHECK(health.due() == kStart + milliseconds(9000));
   // None puts it off.

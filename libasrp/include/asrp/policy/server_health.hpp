@@ -6,8 +6,8 @@
 //   - A server that has not been checked counts as well: a node that starts must not begin without servers. Its first result
 //     alone decides. From then on it takes `fall` bad results in a row to fall, and `rise` good ones to rise.
 //   - Damping, as routers do it with routes: each fall adds 1 to a penalty, which halves with each half-life. At a fall that
-//     lifts it above `flaps` - 1 the server is damped: it doesn't rise before the penalty is down to half of that. The penalty
-//     is bounded, so that a server is back at most three half-lives after its last fall.
+//     lifts it above `flaps` - 1 the server is damped: it doesn't rise before the penalty is down to half of that. Who is
+//     kept down doesn't fall again, so that a server is back at most two half-lives after its last fall.
 //   - A hint (the server's host says that nobody listens, its holder is silent) is no result, for it may be forged or mean
 //     something else. It brings the next check forward.
 #pragma once
@@ -48,7 +48,7 @@ class ServerHealth {
   /// Something else than a check says that the server may be in trouble. At most four checks an interval come of it.
   void on_hint(TimePoint now);
   /// Other options from now on; state and penalty stay.
-  void set_options(const HealthOptions& options) { options_ = options; }
+  void set_options(const HealthOptions& options);
 
   [[nodiscard]] HealthState state() const { return state_; }
   /// Whether new sessions may go there.
