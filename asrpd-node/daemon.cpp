@@ -9,6 +9,7 @@
 #include "asrpd-node/load_receiver.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/server_watch.hpp"
+#include "asrpd-node/session_count.hpp"
 #include "asrpd-node/state.hpp"
 #include "asrpd-node/status.hpp"
 #include "asrpd-node/sysctls.hpp"
@@ -92,6 +93,8 @@ class Node final : public frame::Daemon, private NodeAccess {
   }
   [[nodiscard]] std::uint64_t revision() const override { return revision_; }
   Result<std::unique_ptr<io::Conntrack>, IoError> open_table() override { return open_conntrack(config_.marks); }
+  Outcome change_drains(Drains next) override;
+  void count_sessions(std::function<void(const SessionCount& sessions)> counted) override;
 
   Outcome adopt(const NodeConfig& next);
   Outcome prepare_host(const NodeConfig& config);
@@ -124,6 +127,7 @@ class Node final : public frame::Daemon, private NodeAccess {
   std::unique_ptr<io::MessageSocket> reports_;  // none: load reports are not taken
   LoadReceiver loads_{
       [this](const std::string& pool, const std::string& server, std::uint32_t load) { tell_load(pool, server, load); }};
+  std::vector<std::function<void(const SessionCount&)>> counting_;  // wait for the count that is under way
 };
 
 frame::Daemon::Outcome Node::open_edges() {
@@ -210,9 +214,39 @@ void Node::tell_engines(const std::string& pool, const std::string& server, engi
 }
 
 void Node::tell_overdue(const Drains& overdue) {
-  if (overdue.node) log_warning("drain", "the deadline of the node's drain is over");
-  for (const auto& [server, drain] : overdue.servers)
-    log_warning("drain", "the deadline of server " + server.second + " of pool " + server.first + " is over");
+  count_sessions([this, overdue](const SessionCount& sessions) {
+    const auto tell = [](const std::string& what, std::uint64_t left) {
+      log_warning("drain", "the deadline of " + what + " is over, and it has " + std::to_string(left) + " sessions here");
+    };
+    if (overdue.node) tell("the node", sessions.all());
+    for (const PoolConfig& pool : config_.pools)
+      for (const engine::Backend& server : pool.servers)
+        if (overdue.servers.count({pool.name, server.id}) != 0)
+          tell("server " + server.id + " of pool " + pool.name, sessions.at(pool.name, server.address));
+  });
+}
+
+frame::Daemon::Outcome Node::change_drains(Drains next) {
+  if (auto done = save_drains(config_.state_dir, next); !done) return done;
+  servers_->set_drains(std::move(next));
+  return Done{};
+}
+
+/// One count at a time, for all who ask meanwhile.
+void Node::count_sessions(std::function<void(const SessionCount& sessions)> counted) {
+  counting_.push_back(std::move(counted));
+  if (counting_.size() > 1) return;
+  const auto count = std::make_shared<SessionCount>(worker_->engine().options().services);
+  sweep_->begin(
+      TableSweep::What::translated,
+      [count](const engine::FlowEntry& entry) {
+        count->add(entry);
+        return false;  // nothing of it is wanted besides
+      },
+      [](std::span<const engine::FlowEntry>) {},
+      [this, count] {
+        for (const auto& each : std::exchange(counting_, {})) each(*count);
+      });
 }
 
 /// State file and sysctls for `config`, whose rules are in place.

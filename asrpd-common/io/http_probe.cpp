@@ -42,7 +42,7 @@ class HttpProbe final : public Probe {
 class HttpProber final : public Prober {
  public:
   explicit HttpProber(runtime::EventLoop& loop) : loop_(loop) {
-    static const CURLcode once = curl_global_init(CURL_GLOBAL_DEFAULT);
+    static const CURLcode once = curl_global_init(CURL_GLOBAL_NOTHING);  // no TLS
     multi_ = once == CURLE_OK ? curl_multi_init() : nullptr;
     if (multi_ == nullptr) throw std::runtime_error("libcurl does not start");
     curl_multi_setopt(multi_, CURLMOPT_SOCKETFUNCTION, &HttpProber::on_socket);

@@ -8,6 +8,7 @@
 #include "asrp/engine/node_options.hpp"
 #include "asrpd-node/config.hpp"
 #include "asrpd-node/server_watch.hpp"
+#include "asrpd-node/session_count.hpp"
 #include "asrpd-node/worker.hpp"
 #include "runtime/control_command.hpp"
 #include "runtime/event_loop.hpp"
@@ -31,6 +32,10 @@ class NodeAccess {
   [[nodiscard]] virtual std::uint64_t revision() const = 0;
   /// The kernel's table, with sockets of its own.
   virtual Result<std::unique_ptr<io::Conntrack>, io::IoError> open_table() = 0;
+  /// What is drained from now on. On failure, when the file can't be written, all stays as it was.
+  virtual Result<Done, io::IoError> change_drains(Drains next) = 0;
+  /// Goes through the kernel's table in another thread; `counted` is called when that is done.
+  virtual void count_sessions(std::function<void(const SessionCount& sessions)> counted) = 0;
 };
 
 /// Adds all. `node` must outlive the table.
@@ -41,5 +46,9 @@ runtime::ControlCommand explain_command(NodeAccess& node);
 runtime::ControlCommand queries_command(NodeAccess& node);
 runtime::ControlCommand services_command(NodeAccess& node);
 runtime::ControlCommand sessions_command(NodeAccess& node);
+runtime::ControlCommand drain_command(NodeAccess& node);
+runtime::ControlCommand drains_command(NodeAccess& node);
+runtime::ControlCommand ready_command(NodeAccess& node);
+runtime::ControlCommand undrain_command(NodeAccess& node);
 
 }  // namespace asrp::node

@@ -47,6 +47,8 @@ struct FakeNode final : node::NodeAccess {
     table->details = sessions;
     return std::unique_ptr<io::Conntrack>(std::move(table));
   }
+  Result<Done, io::IoError> change_drains(node::Drains) override { return Done{}; }
+  void count_sessions(std::function<void(const node::SessionCount&)>) override {}
 
   void add_pool(const std::string& name, unsigned servers) {
     node::PoolConfig pool;

@@ -37,5 +37,9 @@ Command sessions_command();
 Command backups_command();
 Command queries_command();
 Command reload_command();
+Command drain_command();
+Command undrain_command();
+Command drains_command();
+Command ready_command();
 
 }  // namespace asrp::ctl
