@@ -20,7 +20,7 @@ from screen.paint import paint
 from screen.show import Show
 
 COMPARABLE = ("failover", "scale-out", "pool-change", "udp")  # kernel NAT can play these too
-SCENARIOS = ("failover", "asymmetric", "scale-out", "pool-change", "udp", "conflict")
+SCENARIOS = ("failover", "asymmetric", "scale-out", "pool-change", "drain", "udp", "conflict")
 
 
 def _module(scenario: str) -> Any:
@@ -82,6 +82,8 @@ def report(result: Result, options: Options) -> None:
         print(f"  recovery               p50 {latency['p50']:g} ms, p99 {latency['p99']:g} ms, max {latency['max']:g} ms")
         print("  messages               " + (", ".join(f"{count} {name}" for name, count in result.messages.items()) or "none")
               + f" ({result.more.get('probes', 0)} of the QS and RX are probes of holders)")
+    for change in result.more.get("changes", []):
+        print(f"  new sessions           {100 * change['share']:.1f} % moved, {100 * change['least']:.1f} % had to: {change['what']}")
     for problem in result.problems[:12]:
         print("  " + paint("! ", "red") + problem)
     if options.control:

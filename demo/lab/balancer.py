@@ -43,6 +43,7 @@ class Pool:
 
     members: list[Member] = field(default_factory=list)
     past: list[list[Member]] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)  # further lines of each pool's table in the nodes' files
 
 
 class Balancer(Protocol):

@@ -71,7 +71,7 @@ class Cluster:
         """All running nodes reload, at the same time."""
         past = [configuration.active(self.pool), *self.pool.past]
         # Running nodes remember the past by themselves; only files of nodes that start later name it.
-        self.pool = Pool(members, self.pool.past)
+        self.pool = replace(self.pool, members=members)
         running = {n: d for n, d in self.nodes.items() if d.running}
         for number in running:
             self._write_node(number)
@@ -79,7 +79,36 @@ class Cluster:
             daemon.begin_reload()
         for daemon in running.values():
             daemon.end_reload()
-        self.pool = Pool(members, past)
+        self.pool = replace(self.pool, past=past)
+
+    def drain(self, server: int, deadline: int = 0) -> None:
+        """Every running node gives the server no new sessions, in any pool."""
+        arguments: dict[str, Any] = {"server": f"s{server}"}
+        for number in self._running():
+            self.ask_node(number, "drain", **(arguments | ({"deadline": deadline} if deadline else {})))
+
+    def undrain(self, server: int) -> None:
+        for number in self._running():
+            self.ask_node(number, "undrain", server=f"s{server}")
+
+    def left(self, server: int) -> int:
+        """Sessions of a drained server that are left on all running nodes."""
+        count = 0
+        for number in self._running():
+            drains = self.ask_node(number, "drains")["servers"]
+            count += sum(each["sessions"] for each in drains if each["server"] == f"s{server}")
+        return count
+
+    def is_ready(self, number: int) -> bool:
+        """Whether a node asks for flows."""
+        return bool(self.ask_node(number, "ready")["ready"])
+
+    def ask_node(self, number: int, command: str, **arguments: Any) -> dict[str, Any]:
+        """A command of a node's control socket."""
+        return ask(configuration.node_socket(number, self.directory), command, **arguments)
+
+    def _running(self) -> list[int]:
+        return [number for number, daemon in self.nodes.items() if daemon.running]
 
     # --- looking ----------------------------------------------------------------------------------------------------
 
@@ -126,14 +155,18 @@ def find_program(directory: str, name: str) -> str:
     raise FileNotFoundError(f"{name} is not built in {directory}")
 
 
-def ask(path: str, command: str) -> dict[str, Any]:
+def ask(path: str, command: str, **arguments: Any) -> dict[str, Any]:
     """One request to a daemon's control socket."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(10)
         connection.connect(path)
-        connection.sendall(json.dumps({"command": command}).encode() + b"\n")
+        connection.sendall(json.dumps({"command": command} | arguments).encode() + b"\n")
         with connection.makefile("r", encoding="utf-8") as reader:
             answer: dict[str, Any] = json.loads(reader.readline())
+            if answer.get("stream"):  # a long answer: lines, and a last one that says so
+                answer["lines"] = []
+                while not (line := json.loads(reader.readline())).get("end"):
+                    answer["lines"].append(line)
     if not answer.get("ok"):
         raise RuntimeError(f"{path}: {command}: {answer}")
     return answer

@@ -33,6 +33,7 @@ def _pool(service: Service, pool: Pool, family: int) -> list[str]:
     lines = ["[[pools]]", f'name = "{service.name}-{family}"']
     if service.policy:
         lines.append(f'policy = "{service.policy}"')
+    lines += pool.settings
     for member in pool.members:
         address = f"{plan.bracketed(plan.server(member.server, family))}:{service.port}"
         lines += ["[[pools.servers]]", f'id = "s{member.server}"', f'address = "{address}"', f"weight = {member.weight}",

@@ -10,6 +10,7 @@ HTTP_PORT = 80
 ECHO_PORT = 7022  # long-lived connections that idle, as SSH's do
 DNS_PORT = 53
 UDP_FLOW_PORT = 7777
+WHO_PORT = 7070  # each server says who it is
 ASRP_PORT = 51200
 FULL_NAT_PORTS = (20000, 59999)
 

@@ -209,6 +209,11 @@ class Topology:
         for family in FAMILIES:
             _restore(self.core, family, ["*mangle", f"-I FORWARD -p udp --dport {plan.ASRP_PORT} -j DROP"])
 
+    def established(self, server: int, ports: Iterable[int]) -> int:
+        """Connections to these ports that the server itself has."""
+        lines = self.servers[server].run("ss", "-Htn", "state", "established").splitlines()
+        return sum(line.split()[2].rsplit(":", 1)[1] == str(port) for line in lines for port in ports)
+
     def routed(self, side: str = "edge") -> tuple[int, ...]:
         return self._routed[side]
 

@@ -63,7 +63,7 @@ class Workload:
 
     @property
     def idle(self) -> int:
-        return self.options.idle * len(self._echo_clients)
+        return self.options.idle * len(self.lab.topology.clients)
 
     @property
     def total(self) -> int:
@@ -99,6 +99,12 @@ class Workload:
         for result in heard:
             self.complaints += [f"idle connection of port {port}: {why}" for port, why in result.broken.items()]
         self.show.say(f"idle connections spoke: {self.alive} of {self.idle} alive")
+
+    def close(self) -> None:
+        """The idle connections end."""
+        for client in self._echo_clients:
+            client.close()
+        self._echo_clients = []
 
     def tally(self, result: Result) -> None:
         """What became of transfers and sessions."""
