@@ -36,7 +36,7 @@ class Idle final : public frame::Daemon {
 
  protected:
   [[nodiscard]] Settings settings() const override {
-    return {folder_ + "/ctl.sock", {}, removes ? config::OnStop::remove : config::OnStop::keep};
+    return {{folder_ + "/ctl.sock"}, {}, removes ? config::OnStop::remove : config::OnStop::keep, {}};
   }
   Outcome open_edges() override { return Done{}; }
   RuleSets rules() override { return sets(port_); }
@@ -63,15 +63,22 @@ class Idle final : public frame::Daemon {
       next_port = 83;
       raise(SIGHUP);
     }
-    return Next{sets(next), {}, [this, next]() -> Outcome {
+    return Next{sets(next),
+                {},
+                [this, next]() -> Outcome {
                   if (next == 13) return Failure{io::IoError{"adopt", EIO, ""}};
                   adopted.push_back(next);
                   port_ = next;
                   return Done{};
-                }};
+                },
+                {},
+                {},
+                {}};
   }
   [[nodiscard]] std::vector<runtime::CounterLine> counter_lines() const override { return {}; }
   [[nodiscard]] std::string status_members() const override { return "\"gauges\":{}"; }
+  void add_metrics(runtime::MetricsPage&) const override {}
+  void add_commands(runtime::CommandTable&) override {}
   std::string end(bool) override { return "stopped"; }
 
  private:
