@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-// Starts a program without a shell, with a clean slate of signals and a given environment.
+// Starts a program without a shell, with a clean slate of signals, a given environment, and only on demand with capabilities.
 #pragma once
 
 #include <sys/types.h>
@@ -17,6 +17,9 @@ struct ChildSettings {
   int out = -1;
   int err = -1;
   bool own_group = false;  // leads a process group of its own, which can be signalled as a whole
+  /// Has the daemon's ambient capabilities. Programs of the system need them (iptables-restore); an operator's command shall
+  /// not.
+  bool capable = false;
 };
 
 /// 0, or errno.

@@ -79,7 +79,7 @@ Result<ProcessOutcome, IoError> run_process(const std::vector<std::string>& argu
   pid_t child = 0;
   // Messages are parsed: no translations.
   const std::vector<std::string> environment = {"LC_ALL=C", "PATH=/usr/sbin:/usr/bin:/sbin:/bin"};
-  const int failure = spawn_child({path, arguments, environment, in.get(), out.get(), err.get(), false}, child);
+  const int failure = spawn_child({path, arguments, environment, in.get(), out.get(), err.get(), false, true}, child);
   if (failure != 0) return Failure{IoError{what, failure, "check that this process may start " + path}};
 
   const bool in_time = wait_until(child, limit);
