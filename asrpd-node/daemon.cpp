@@ -74,7 +74,7 @@ class Node final : public frame::Daemon, private NodeAccess {
   void on_rules_repaired() override { sweep_untranslated(); }
   std::optional<Next> read_next(const std::string& file, config::Problems& problems) override;
   [[nodiscard]] std::vector<runtime::CounterLine> counter_lines() const override;
-  [[nodiscard]] bool is_ready() const override { return !servers_->drains().node; }
+  [[nodiscard]] bool is_ready() const override { return reasons_against(*this).empty(); }
   [[nodiscard]] std::string status_members() const override;
   void add_metrics(runtime::MetricsPage& page) const override;
   void on_subscription(runtime::EventLog::LineSink sink) override;
@@ -90,6 +90,9 @@ class Node final : public frame::Daemon, private NodeAccess {
   [[nodiscard]] const ServerWatch& servers() const override { return *servers_; }
   [[nodiscard]] engine::HolderSight holder_sight(const IpAddress& host) override {
     return worker_->engine().holder_sight(host);
+  }
+  [[nodiscard]] std::optional<std::uint32_t> load_of(const IpAddress& host) const override {
+    return loads_.load_of(runtime::monotonic_now(), host);
   }
   [[nodiscard]] std::uint64_t revision() const override { return revision_; }
   Result<std::unique_ptr<io::Conntrack>, IoError> open_table() override { return open_conntrack(config_.marks); }

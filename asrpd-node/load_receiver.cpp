@@ -14,7 +14,10 @@ void LoadReceiver::configure(const NodeConfig& config) {
     for (const engine::Backend& server : pool.servers) {
       Host& host = hosts_[server.address.address];
       host.servers.emplace_back(pool.name, server.id);
-      if (const auto known = before.find(server.address.address); known != before.end()) host.reported = known->second.reported;
+      if (const auto known = before.find(server.address.address); known != before.end()) {
+        host.reported = known->second.reported;
+        host.load = known->second.load;
+      }
     }
   }
   window_.keep_only([this](const IpAddress& sender) { return hosts_.count(sender) > 0; });
@@ -52,6 +55,7 @@ void LoadReceiver::on_report(TimePoint now, std::uint64_t wall_ms, const IpAddre
   }
   ++counts_.accepted;
   host->second.reported = now;
+  host->second.load = report->load;
   for (const auto& [pool, server] : host->second.servers) tell_(pool, server, report->load);
 }
 
@@ -66,9 +70,13 @@ void LoadReceiver::append_counters(std::vector<runtime::CounterLine>& lines) con
 }
 
 std::size_t LoadReceiver::unknown(TimePoint now) const {
-  return static_cast<std::size_t>(std::count_if(hosts_.begin(), hosts_.end(), [&](const auto& each) {
-    return !each.second.reported || now - *each.second.reported > max_age_;
-  }));
+  return static_cast<std::size_t>(std::count_if(hosts_.begin(), hosts_.end(), [&](const auto& each) { return !is_known(now, each.second); }));
+}
+
+std::optional<std::uint32_t> LoadReceiver::load_of(TimePoint now, const IpAddress& host) const {
+  const auto found = hosts_.find(host);
+  if (found == hosts_.end() || !is_known(now, found->second)) return std::nullopt;
+  return found->second.load;
 }
 
 }  // namespace asrp::node

@@ -29,6 +29,8 @@ class LoadReceiver {
   void on_report(TimePoint now, std::uint64_t wall_ms, const IpAddress& from, Octets octets);
 
   void append_counters(std::vector<runtime::CounterLine>& lines) const;
+  /// The last report of a host, in parts of 0xffffffff; nothing if it is older than max_age, or there is none.
+  [[nodiscard]] std::optional<std::uint32_t> load_of(TimePoint now, const IpAddress& host) const;
   /// Servers whose last report is older than max_age, or that have sent none.
   [[nodiscard]] std::size_t unknown(TimePoint now) const;
 
@@ -36,7 +38,9 @@ class LoadReceiver {
   struct Host {
     std::vector<std::pair<std::string, std::string>> servers;  // pool, id: a host may be several
     std::optional<TimePoint> reported;
+    std::uint32_t load = 0;
   };
+  [[nodiscard]] bool is_known(TimePoint now, const Host& host) const { return host.reported && now - *host.reported <= max_age_; }
   struct Counts {
     std::uint64_t accepted = 0, size = 0, version = 0, mac = 0, sender = 0, time = 0, repeated = 0;
   };

@@ -56,6 +56,10 @@ std::string server_object(NodeAccess& node, const PoolConfig& pool, const engine
     out += ",\"health\":\"" + std::string(policy::to_string(found->second.state)) + "\",\"health_since_s\":" + seconds +
            ",\"falls\":" + std::to_string(found->second.falls) + ",\"health_detail\":" + json_quoted(found->second.detail);
   }
+  if (node.config().load.enabled) {
+    const auto load = node.load_of(server.address.address);
+    out += ",\"load\":" + (load ? std::to_string(*load) : "null");
+  }
   return out + "}";
 }
 

@@ -28,6 +28,8 @@ class NodeAccess {
   /// Health and drain.
   [[nodiscard]] virtual const ServerWatch& servers() const = 0;
   [[nodiscard]] virtual engine::HolderSight holder_sight(const IpAddress& host) = 0;
+  /// What a server has reported of itself lately, in parts of 0xffffffff; nothing once that is too old.
+  [[nodiscard]] virtual std::optional<std::uint32_t> load_of(const IpAddress& host) const = 0;
   /// Another number after each reload.
   [[nodiscard]] virtual std::uint64_t revision() const = 0;
   /// The kernel's table, with sockets of its own.
@@ -37,6 +39,9 @@ class NodeAccess {
   /// Goes through the kernel's table in another thread; `counted` is called when that is done.
   virtual void count_sessions(std::function<void(const SessionCount& sessions)> counted) = 0;
 };
+
+/// Why the node asks for no flows now; none: it is ready.
+std::vector<std::string> reasons_against(const NodeAccess& node);
 
 /// Adds all. `node` must outlive the table.
 void add_commands(runtime::CommandTable& commands, NodeAccess& node);

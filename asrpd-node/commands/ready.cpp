@@ -5,16 +5,12 @@
 #include "runtime/log.hpp"
 
 namespace asrp::node {
-namespace {
 
-/// None: it is ready.
 std::vector<std::string> reasons_against(const NodeAccess& node) {
   std::vector<std::string> out;
   if (node.servers().drains().node) out.emplace_back("the node is drained");
   return out;
 }
-
-}  // namespace
 
 runtime::ControlCommand ready_command(NodeAccess& node) {
   return {"ready", {}, [&node](const runtime::ControlRequest&, const runtime::ControlAnswer& answer) {

@@ -41,6 +41,9 @@ struct FakeNode final : node::NodeAccess {
   void for_each_worker(const std::function<void(node::Worker&)>&) override {}
   const node::ServerWatch& servers() const override { return watch; }
   engine::HolderSight holder_sight(const IpAddress&) override { return engine::HolderSight::answers; }
+  std::optional<std::uint32_t> load_of(const IpAddress& host) const override {
+    return host == IpAddress::v4(0x0a000000) ? std::optional<std::uint32_t>(77) : std::nullopt;
+  }
   std::uint64_t revision() const override { return number; }
   Result<std::unique_ptr<io::Conntrack>, io::IoError> open_table() override {
     auto table = std::make_unique<test::MemoryConntrack>();
@@ -116,6 +119,16 @@ TEST_CASE("backends: every server once, in pieces; of one pool; a pool that is n
                                   "holder_seen":"answers","new_sessions":"yes"})"));
   CHECK(dns[2]["new_sessions"] == "no");
   CHECK(node.ask(R"({"command":"backends","pool":"smtp"})")[0]["kind"] == "argument");
+}
+
+TEST_CASE("backends: how busy a server says it is, where reports are taken") {
+  Node node;
+  node.access.add_pool("web", 2);
+  CHECK_FALSE(node.ask(R"({"command":"backends"})")[1].contains("load"));
+  node.access.configured.load.enabled = true;
+  const auto all = node.ask(R"({"command":"backends"})");
+  CHECK(all[1]["load"] == 77);
+  CHECK(all[2]["load"].is_null());
 }
 
 TEST_CASE("backends: a reload in the middle ends the listing and says so") {

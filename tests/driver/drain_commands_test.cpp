@@ -58,6 +58,7 @@ class Twin final : public NodeAccess {
   void for_each_worker(const std::function<void(Worker&)>&) override {}
   [[nodiscard]] const ServerWatch& servers() const override { return watch_; }
   engine::HolderSight holder_sight(const IpAddress&) override { return engine::HolderSight::answers; }
+  [[nodiscard]] std::optional<std::uint32_t> load_of(const IpAddress&) const override { return std::nullopt; }
   [[nodiscard]] std::uint64_t revision() const override { return 1; }
   Result<std::unique_ptr<io::Conntrack>, io::IoError> open_table() override {
     return Failure{io::IoError{"use conntrack", ENOSYS, "none of these commands does"}};

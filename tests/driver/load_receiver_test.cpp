@@ -101,10 +101,14 @@ TEST_CASE("what is not believed has no effect, and is counted by its reason") {
 TEST_CASE("whose report does not count any more, or never came, is unknown; hosts count once") {
   Bench b;
   CHECK(b.receiver.unknown(b.now) == 2);
-  b.report("10.0.2.1", {1, b.wall_ms, 1});
+  b.report("10.0.2.1", {7, b.wall_ms, 1});
   CHECK(b.receiver.unknown(b.now) == 1);
   CHECK(b.receiver.unknown(b.now + seconds(5)) == 1);
   CHECK(b.receiver.unknown(b.now + seconds(5) + std::chrono::nanoseconds(1)) == 2);
+  CHECK(b.receiver.load_of(b.now + seconds(5), address("10.0.2.1")) == 7);
+  CHECK_FALSE(b.receiver.load_of(b.now + seconds(5) + std::chrono::nanoseconds(1), address("10.0.2.1")));
+  CHECK_FALSE(b.receiver.load_of(b.now, address("10.0.2.2")));
+  CHECK_FALSE(b.receiver.load_of(b.now, address("10.0.2.9")));
 }
 
 TEST_CASE("a reload keeps what servers that stay have said, and nothing of the others") {
@@ -115,6 +119,7 @@ TEST_CASE("a reload keeps what servers that stay have said, and nothing of the o
   b.config.load.keys = {{key_with(2), ""}};
   b.receiver.configure(b.config);
   CHECK(b.receiver.unknown(b.now) == 0);
+  CHECK(b.receiver.load_of(b.now, address("10.0.2.1")) == 1);
   b.report("10.0.2.1", {2, b.wall_ms, 1}, 2);
   CHECK(b.counter("load.discarded.repeated") == 1);
   b.report("10.0.2.1", {2, b.wall_ms, 2}, 1);

@@ -25,6 +25,13 @@ ListingColumn coloured(const std::string& title, const char* name, bool optional
           optional};
 }
 
+/// In parts of 0xffffffff on the wire.
+Table::Cell load_of(const json& line) {
+  const json load = member(line, "load");
+  if (!load.is_number_unsigned()) return "unknown";
+  return std::to_string(load.get<std::uint64_t>() * 100 / 0xffffffff) + " %";
+}
+
 }  // namespace
 
 Command backends_command() {
@@ -45,7 +52,7 @@ Command backends_command() {
                                  coloured("HOLDER", "holder_seen"),
                                  coloured("HEALTH", "health", true),
                                  {"FALLS", "falls", Align::right, {}, true},
-                                 {"LOAD", "load", Align::right, {}, true},
+                                 {"LOAD", "load", Align::right, load_of, true},
                                  {"LAST CHECK", "health_detail", Align::left, {}, true}});
           }};
 }
