@@ -70,7 +70,8 @@ void LoadReceiver::append_counters(std::vector<runtime::CounterLine>& lines) con
 }
 
 std::size_t LoadReceiver::unknown(TimePoint now) const {
-  return static_cast<std::size_t>(std::count_if(hosts_.begin(), hosts_.end(), [&](const auto& each) { return !is_known(now, each.second); }));
+  return static_cast<std::size_t>(
+      std::count_if(hosts_.begin(), hosts_.end(), [&](const auto& each) { return !is_known(now, each.second); }));
 }
 
 std::optional<std::uint32_t> LoadReceiver::load_of(TimePoint now, const IpAddress& host) const {

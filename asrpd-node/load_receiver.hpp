@@ -40,7 +40,9 @@ class LoadReceiver {
     std::optional<TimePoint> reported;
     std::uint32_t load = 0;
   };
-  [[nodiscard]] bool is_known(TimePoint now, const Host& host) const { return host.reported && now - *host.reported <= max_age_; }
+  [[nodiscard]] bool is_known(TimePoint now, const Host& host) const {
+    return host.reported && now - *host.reported <= max_age_;
+  }
   struct Counts {
     std::uint64_t accepted = 0, size = 0, version = 0, mac = 0, sender = 0, time = 0, repeated = 0;
   };

@@ -122,6 +122,10 @@ class Namespace:
         """Empties the conntrack table."""
         self.run("conntrack", "-F", check=False)
 
+    def forget(self, port: int, family: int) -> None:
+        """Takes the entries of a service's TCP connections out of the conntrack table."""
+        self.run("conntrack", "-D", "-f", f"ipv{family}", "-p", "tcp", "--orig-port-dst", str(port), check=False)
+
 
 def _set_namespace(file: IO[bytes]) -> None:
     if _libc.setns(file.fileno(), CLONE_NEWNET) != 0:

@@ -70,6 +70,7 @@ class Movement:
         address = plan.service(lab.options.family)
         self._clients = {n: WhoClient(space, address, plan.WHO_PORT, _FIRST_PORT, _PORTS)
                          for n, space in lab.topology.clients.items()}
+        self._topology, self._family = lab.topology, lab.options.family
         self._last: Answers = {}
         self._shares: dict[int, float] = {}
 
@@ -102,7 +103,10 @@ class Movement:
         return change
 
     def ask(self) -> Answers:
-        """All connections, once; each must find a server."""
+        """All connections, once; each must find a server. The nodes' entries of the former ones have gone, as they would have by the
+        time that a client uses a port again."""
+        for node in self._topology.nodes.values():
+            node.forget(plan.WHO_PORT, self._family)
         for client in self._clients.values():
             client.begin()
         answers = {(n, port): server for n, client in self._clients.items() for port, server in client.answer().items()}
