@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 300
-# cases: asymmetric-nat-4 asymmetric-full-nat-6 scale-out-6 pool-change-4 drain-4 udp-nat-4 udp-full-nat-6 udp-loss-4 conflict-4 conflict-6
+# cases: asymmetric-nat-4 asymmetric-full-nat-6 scale-out-6 pool-change-4 drain-4 drain-full-nat-6 udp-nat-4 udp-full-nat-6 udp-loss-4 conflict-4 conflict-6
 """The demo's other scenarios hold, and every packet on every link is as it must be."""
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ if __name__ == "__main__":
         "scale-out-6": variant(scale_out.run, 6),
         "pool-change-4": variant(pool_change.run, 4),
         "drain-4": variant(drain.run, 4),
+        "drain-full-nat-6": variant(drain.run, 6, "full-nat"),
         "udp-nat-4": variant(udp.run, 4),
         "udp-full-nat-6": variant(udp.run, 6, "full-nat"),
         "udp-loss-4": variant(udp.run, 4, loss=5.0),

@@ -35,6 +35,15 @@ void NodeEngine::Impl::choose_mapping(Install& install) {
       rule.full_nat && !rule.range.empty() ? rule.range.at(client, install.tries - 1u) : client.src;
 }
 
+bool NodeEngine::Impl::use_entry(Install& install) {
+  const Tuple& client = install.flow.tuples.client_side;
+  const auto entry = flows_.find(client);
+  if (!entry || entry->tuples.client_side != client || !goes_on_by(*install.service, *entry)) return false;
+  install.flow.tuples = entry->tuples;
+  install.holder = holder_of(*install.service, entry->tuples);
+  return true;
+}
+
 bool NodeEngine::Impl::prepare_inline(Install& install, Octets packet) {
   const auto view = packet::PacketView::parse(packet);
   const IpAddress* local = config_->local_ip(install.flow.tuples.server_side.family());
@@ -108,12 +117,13 @@ void NodeEngine::Impl::create(TimePoint now, Incoming& in, const ServiceState& s
     if (in.tap == Tap::first) outbox_.drop(in.id);
     return;
   }
-  if (!choose_server(now, install)) {
+  if (choose_server(now, install)) {
+    choose_mapping(install);
+  } else if (!use_entry(install)) {
     count(Counter::drops_no_backend);
     if (in.tap == Tap::first) outbox_.drop(in.id);
     return;
   }
-  choose_mapping(install);
   if (tcp) consider_path(now, install, in.view);
   Item item;
   item.packet = ref_of(in);

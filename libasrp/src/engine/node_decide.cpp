@@ -80,9 +80,12 @@ std::optional<std::uint16_t> NodeEngine::Impl::former_to_ask(TimePoint now, cons
   if (!former) return std::nullopt;
   const Backend& server = service.options->backends[*former];
   if (server.holder == HolderPresence::no) return std::nullopt;
-  // There is no room, or nobody to ask: then it begins a session as everywhere else.
-  if (decide_ask(syn, Step::ask_former_owner) != Step::ask_former_owner) return std::nullopt;
-  return counts_as_gone(server.address.address) ? std::nullopt : former;
+  // There is no room, or nobody to ask: then it begins a session as everywhere else. SYNs are cheap to send; half of the room
+  // is for the packets of sessions.
+  if (recoveries_.size() >= config_->options().limits.recoveries / 2) return std::nullopt;
+  if (config_->local_ip(syn.family()) == nullptr || counts_as_gone(server.address.address)) return std::nullopt;
+  const auto entry = flows_.find(syn);
+  return entry && goes_on_by(service, *entry) ? std::nullopt : former;  // a session that is here goes on here (decision 6)
 }
 
 NodeEngine::Impl::Rounds NodeEngine::Impl::rounds_of(const ServiceState& service, const policy::QueryList& list) {

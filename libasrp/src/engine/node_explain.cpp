@@ -70,13 +70,13 @@ void NodeEngine::Impl::explain_client(TimePoint now, const ServiceState& service
   out.step = syn ? decide_syn(now, service, out.packet) : decide_client(now, service, out.packet, out.begins);
   if (out.begins || out.packet.protocol == Protocol::udp) explain_choice(now, service, out);
   const bool would_begin = out.step == Step::create || out.step == Step::again;
-  if (would_begin && std::none_of(out.choices.begin(), out.choices.end(), [&](const auto& c) {
-        return c.is_chosen || (out.by_chance && c.state == ServerState::usable);
-      })) {
-    out.step = Step::no_server;
-  } else if (would_begin && out.entry && goes_on_by(service, *out.entry)) {
+  if (would_begin && out.entry && goes_on_by(service, *out.entry)) {
     out.step = Step::again;
     out.mapping = out.entry->tuples.server_side.src;
+  } else if (would_begin && std::none_of(out.choices.begin(), out.choices.end(), [&](const auto& c) {
+               return c.is_chosen || (out.by_chance && c.state == ServerState::usable);
+             })) {
+    out.step = Step::no_server;
   }
   explain_query(now, service, out);
 }

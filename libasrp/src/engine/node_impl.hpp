@@ -140,6 +140,8 @@ struct NodeEngine::Impl {
   /// A session for the packets held by a recovery that found none.
   void create_for_held(TimePoint now, session::Recovery& recovery, const ServiceState& service);
   static void choose_mapping(Install& install);
+  /// Where no server takes new sessions: the mapping of the entry that the packet's session has here. False: it has none.
+  bool use_entry(Install& install);
   void plan_ns(Install& install);
   /// Whether the NS may travel in this SYN: not if the path seems to swallow SYNs with data.
   void consider_path(TimePoint now, Install& install, const packet::PacketView& syn);
@@ -249,7 +251,7 @@ struct NodeEngine::Impl {
   void evaluate(TimePoint now, std::uint32_t slot);
   void on_recovery_due(TimePoint now, std::uint32_t slot);
   void schedule_recovery(TimePoint now, std::uint32_t slot);
-  void restore(std::uint32_t slot);
+  void restore(TimePoint now, std::uint32_t slot);
   void join_other_direction(const TuplePair& session);
   void not_found(TimePoint now, std::uint32_t slot);
   void end_in_silence(TimePoint now, std::uint32_t slot);

@@ -182,7 +182,7 @@ void NodeEngine::Impl::evaluate(TimePoint now, std::uint32_t slot) {
       const Candidate& candidate = recovery.candidates[i];
       wait = wait || (candidate.answer == Answer::silent && !counts_as_gone(candidate.address));
     }
-    if (!wait) return restore(slot);
+    if (!wait) return restore(now, slot);
     return schedule_recovery(now, slot);
   }
   const bool silent = std::any_of(
@@ -218,7 +218,7 @@ void NodeEngine::Impl::on_recovery_due(TimePoint now, std::uint32_t slot) {
   const NodeTiming& timing = config_->options().timing;
   recovery.due = TimePoint{};  // its timer is used up
   if (now >= recovery.started + timing.query_limit) {
-    if (recovery.found_by != Recovery::kNobody) return restore(slot);
+    if (recovery.found_by != Recovery::kNobody) return restore(now, slot);
     return end_in_silence(now, slot);
   }
   if (recovery.repeats < timing.query_repeats.size() &&
@@ -235,7 +235,7 @@ void NodeEngine::Impl::on_recovery_due(TimePoint now, std::uint32_t slot) {
 }
 
 // spec: 4.3.7-2 the session is recovered, and what was held goes on by it
-void NodeEngine::Impl::restore(std::uint32_t slot) {
+void NodeEngine::Impl::restore(TimePoint now, std::uint32_t slot) {
   Recovery& recovery = recoveries_[slot];
   const TuplePair session = recovery.found;
   Install install;
@@ -252,6 +252,8 @@ void NodeEngine::Impl::restore(std::uint32_t slot) {
     // Each SYN has its NS: the connection may be a new one, which has the port of the one that the holder told of.
     if (recovery.begins_with_syn() && install.first_item != kNoSlot) {
       install.holder = holder_of(*install.service, session);
+      if (const auto syn = packet::PacketView::parse(octets_of(items_[install.first_item].packet)))
+        consider_path(now, install, *syn);
       plan_ns(install);
     }
     add_install(std::move(install));

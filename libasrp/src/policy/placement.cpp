@@ -70,6 +70,7 @@ Ranking::Ranking(const Epoch& epoch, std::size_t kept)
     weights_.push_back(m->weight);
     row_hash_->add(hash_id(key_, m->id));
   }
+  kept_ = std::min(kept_, std::max<std::size_t>(ids_.size(), 1));
   const auto same = [&](const EpochMember* m) { return m->priority == order.front()->priority; };
   if (!std::all_of(order.begin(), order.end(), same)) {
     for (const EpochMember* m : order) priorities_.push_back(m->priority);

@@ -159,13 +159,45 @@ TEST_CASE(
   CHECK(kinds(s.packet(Tap::first, syn(moved_port()))) == "send_own:QS drop");
 }
 
-TEST_CASE("a session that the node has keeps its mapping, whatever the former owner says (decision 14)") {
+TEST_CASE(
+    "a session that the node has keeps its mapping, and nobody is asked; one that has ended is no reason (decisions 6, 14)") {
   const std::uint16_t port = moved_port();
   NodeScript s(joined(basic_options()));
   const TuplePair here = session_of(port, "", "10.0.0.2:8080");
   s.flows.add(here);
   const auto outs = s.packet(Tap::first, syn(port));
-  const auto query = datagram(outs[0]);
-  const Carried carried = only_carried(s.message(answer_from(*query), "192.0.2.10", rx_to(*query)));
-  CHECK(carried.message.tuples() == here);
+  REQUIRE(kinds(outs) == "replace");
+  const auto carried = carried_by(outs[0].octets);
+  REQUIRE(carried);
+  CHECK(carried->message.tuples() == here);
+  NodeScript t(joined(basic_options()));
+  t.flows.add(here, engine::FlowMark::none, true);
+  CHECK(kinds(t.packet(Tap::first, syn(port))) == "send_own:QS drop");
+}
+
+TEST_CASE("a SYN that an RS moved learns of its path as every other one (draft 3.4.1)") {
+  const std::uint16_t port = moved_port();
+  NodeScript s(joined(basic_options()));
+  const TuplePair session = session_of(port, "", "10.0.0.1:8080");
+  const auto ask = [&] {
+    const auto query = datagram(s.packet(Tap::first, syn(port))[0]);
+    return kinds(s.message(answer_from(*query), "192.0.2.10", rs_to(*query, session)));
+  };
+  CHECK(ask() == "send_flow");
+  s.flows.remove(session.client_side);
+  CHECK(ask() == "send_own:NS send_flow");
+  CHECK(s.counter(NodeCounter::inline_suspected) == 1);
+}
+
+TEST_CASE("SYNs ask as long as half of the recoveries are left to packets of sessions") {
+  const std::uint16_t port = moved_port();
+  auto options = joined(basic_options());
+  options.limits.recoveries = 4;
+  NodeScript s(options);
+  for (std::uint16_t i = 0; i < 2; ++i) {
+    const Endpoint client{address("203.0.113.9"), static_cast<std::uint16_t>(2000 + i)};
+    s.packet(Tap::stray, tcp(client, endpoint("198.51.100.1:80")).seq(5).payload("x").build());
+    CHECK(s.engine.gauges().recoveries == i + 1u);
+  }
+  CHECK(kinds(s.packet(Tap::first, syn(port))) == "replace");
 }

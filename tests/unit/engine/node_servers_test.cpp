@@ -393,3 +393,15 @@ TEST_CASE("UDP: the silence of servers that are down counts as RX, at the end of
     CHECK(s.counter(NodeCounter::drops_silence) == (down == 2 ? 0 : 1));
   }
 }
+
+TEST_CASE("where all servers are drained a SYN again stays with its session, and a new one begins none (decision 6)") {
+  const auto options = pool_options();
+  NodeScript s(options);
+  const int server = place(s, 5);
+  s.advance(seconds(6));
+  for (int i = 1; i <= 4; ++i) set(s, i, ServerState::drained);
+  CHECK(kinds(s.packet(Tap::first, syn(5))) == "replace");
+  CHECK(server_of(s, 5) == server);
+  CHECK(kinds(s.packet(Tap::first, syn(6))) == "drop");
+  CHECK(s.counter(NodeCounter::drops_no_backend) == 1);
+}
