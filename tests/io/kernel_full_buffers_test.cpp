@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 #include <linux/netlink.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -186,7 +187,9 @@ TEST_CASE("notices of sockets' ends are lost: told once, and those that follow c
   };
   set_buffers(AF_NETLINK, NETLINK_SOCK_DIAG, SO_RCVBUF, kTiny);
   for (int i = 0; i < 200; ++i) come_and_go();
-  // The kernel gives notice from a work queue, of the last ones perhaps after the first look: those must not be lost, too.
+  // The kernel gives notice from a work queue: the loss is waited for, and what comes behind it must not be lost, too.
+  pollfd overflow{(*host)->descriptors()[0], 0, 0};
+  REQUIRE(::poll(&overflow, 1, 2000) == 1);
   set_buffers(AF_NETLINK, NETLINK_SOCK_DIAG, SO_RCVBUF, kAmple);
   const auto first = (*host)->drain();
   CHECK(first.lost);
