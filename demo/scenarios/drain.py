@@ -35,7 +35,6 @@ class DrainDemo:
         paths = "ecmp" if options.forward == "full-nat" else "lasthop"
         self.lab = Lab(options, Shape(nodes=3, servers=_SERVERS, paths=paths, loss_percent=options.loss),
                        [*services(options), movement.service(options.forward)], self.members)
-        self.lab.cluster.node_extra = movement.NODE_SETTINGS
         self.work = Workload(self.lab, show)
         self.event = 0.0
         self.progress: list[dict[str, float]] = []  # sessions left since the drain

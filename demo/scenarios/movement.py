@@ -16,10 +16,6 @@ FACTOR = 1.2  # of the least: more is a fault
 _FIRST_PORT = 2000  # below the ports that clients take by themselves
 _PORTS = 1500  # of each client
 
-# A port that is used again at once, as no client does it, looks like a SYN that is sent again. After a change the nodes would ask the
-# former server about it, whose holder still has the connection before; new ones are what is measured.
-NODE_SETTINGS = '[recovery]\nowner_change = "0s"\n'
-
 Answers = dict[tuple[int, int], int]  # client and port -> server
 
 

@@ -40,8 +40,6 @@ class PoolChange:
         paths = "ecmp" if options.forward == "full-nat" else "lasthop"
         self.lab = Lab(options, Shape(nodes=3, servers=len(self.members), paths=paths, loss_percent=options.loss),
                        [*services(options), movement.service(options.forward)], self.members)
-        if not options.kernel_nat:
-            self.lab.cluster.node_extra = movement.NODE_SETTINGS
         self.work = Workload(self.lab, show)
         self.event = 0.0
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Usage: who_server.py PORT NUMBER
-Writes NUMBER to every TCP connection and closes it. Writes "ready" when it listens."""
+Writes NUMBER to every TCP connection, which the client ends: a server that ends it first keeps its port for a minute, and its holder the
+backup. Writes "ready" when it listens."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ import sys
 
 
 async def _main(port: int, number: str) -> None:
-    async def serve(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
             writer.write(number.encode() + b"\n")
             await writer.drain()
+            await reader.read()
         except ConnectionError:
             pass
         finally:
