@@ -20,7 +20,6 @@ import tempfile
 
 from guides import ROOT, agrees, guide, steps
 
-SKIPPED = 77
 LIMIT = 200  # seconds that a guide may take
 GUIDES = ("load-balancer", "using-libasrp", "security", "operating")
 PROGRAMS = {"asrpd-node": "asrpd-node", "asrpd-holder": "asrpd-holder", "asrpctl": "tools/asrpctl", "asrpdump": "tools/asrpdump"}
@@ -44,8 +43,8 @@ def run_guide(name: str, programs: str, show: bool) -> list[str]:
     text = guide(f"{name}.md")
     before = MACHINES.search(text)
     prepared = steps(guide(before.group(1)).split(f"\n{before.group(2)}")[0]) if before else []
-    todo = prepared + steps(text)
-    if len(todo) == len(prepared):
+    planned = prepared + steps(text)
+    if len(planned) == len(prepared):
         return ["has no commands"]
     with tempfile.TemporaryDirectory() as directory:
         os.mkdir(f"{directory}/bin")
@@ -57,14 +56,14 @@ def run_guide(name: str, programs: str, show: bool) -> list[str]:
                 if os.path.isfile(place) and not os.path.exists(f"{directory}/bin/{program}"):
                     os.symlink(place, f"{directory}/bin/{program}")
         script = ["set -euo pipefail", SYSTEM, f"cd {directory}"]
-        for number, step in enumerate(todo):
+        for number, step in enumerate(planned):
             with open(f"{directory}/{number}.sh", "w", encoding="utf-8") as file:
                 file.write(step.commands)
             script.append(f"source {directory}/{number}.sh >{directory}/{number}.out 2>{directory}/{number}.err; touch {directory}/{number}.done")
         path = f"{directory}/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
         told = _run("\n".join(script), {**os.environ, "PATH": path, "LC_ALL": "C.UTF-8"})
         problems = [told] if told else []
-        for number, step in enumerate(todo):
+        for number, step in enumerate(planned):
             written = _read(f"{directory}/{number}.out")
             if not os.path.exists(f"{directory}/{number}.done"):
                 problems.append(f"line {step.line} failed:\n{step.commands}--- output\n{written}{_read(f'{directory}/{number}.err')}")
@@ -103,8 +102,8 @@ def main() -> int:
     parser.add_argument("guide", nargs="*", default=list(GUIDES))
     arguments = parser.parse_args()
     if os.geteuid() != 0:
-        print("needs root")
-        return SKIPPED
+        print("needs root: sudo tests/netns/50-guides.py", file=sys.stderr)
+        return 2
     failed = False
     for name in arguments.guide:
         for problem in run_guide(name, os.path.abspath(arguments.programs), arguments.show):
