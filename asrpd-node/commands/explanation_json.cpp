@@ -3,23 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "asrpd-node/config.hpp"
+
 namespace asrp::node {
 namespace {
 
 using engine::Explanation;
 using nlohmann::json;
-
-std::string_view name_of(engine::BackendState state) {
-  switch (state) {
-    case engine::BackendState::joining:
-      return "joining";
-    case engine::BackendState::active:
-      return "active";
-    case engine::BackendState::disabled:
-      return "disabled";
-  }
-  return "";
-}
 
 std::string_view name_of(engine::ServerState state) {
   switch (state) {
@@ -56,7 +46,7 @@ json object_of(const Explanation::Candidate& c) {
           {"address", c.address.to_string()},
           {"weight", c.weight},
           {"priority", c.priority},
-          {"configured", name_of(c.configured)},
+          {"configured", node::name_of(c.configured)},
           {"state", name_of(c.state)},
           {"holder", holder_of(c)},
           {"load", c.load ? json(*c.load) : json()},

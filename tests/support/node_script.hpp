@@ -274,6 +274,18 @@ inline Buffer ps_of(const TuplePair& pair, const HashKey& key) {
   return ps(pair).protocol(pair.client_side.protocol).cookie(policy::keyed_cookie(key, pair).value).build();
 }
 
+/// Another placement key: many regions have a new owner, and `options`' epoch is the newest past one.
+inline engine::NodeOptions with_another_key(const engine::NodeOptions& options) {
+  engine::NodeOptions other = options;
+  other.placement_key = key_of(0x77);
+  for (engine::Service& service : other.services) {
+    policy::Epoch former{{}, options.placement_key};
+    for (const engine::Backend& b : service.backends) former.members.push_back({b.id, 1});
+    service.past_epochs = {former};
+  }
+  return other;
+}
+
 inline std::string kinds(const std::vector<Out>& outs) {
   std::string text;
   for (const Out& out : outs) {

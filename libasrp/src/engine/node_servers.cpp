@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Servers: which one a new session gets, and what is told of them from outside: health, drain, load.
 #include <algorithm>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -10,6 +11,24 @@ namespace asrp::engine {
 
 using policy::MemberSelector;
 using policy::SelectionMember;
+
+namespace {
+
+/// Calls act(service, backend) for each service of the pool that has this server. False: there is none.
+template <class Act>
+bool for_each_service_of(std::span<ServiceState> services, std::string_view pool, std::string_view server, Act act) {
+  bool found = false;
+  for (ServiceState& service : services) {
+    if (service.options->pool != pool) continue;
+    const auto backend = service.backend_of(server);
+    if (!backend) continue;
+    found = true;
+    act(service, *backend);
+  }
+  return found;
+}
+
+}  // namespace
 
 bool NodeEngine::Impl::choose_server(TimePoint now, Install& install) {
   const ServiceState& service = *install.service;
@@ -85,15 +104,8 @@ void NodeEngine::Impl::equip_services(NodeConfig* before) {
 }
 
 bool NodeEngine::Impl::on_server_state(std::string_view pool, std::string_view server, ServerState state) {
-  bool found = false;
-  for (ServiceState& service : config_->services()) {
-    if (service.options->pool != pool) continue;
-    const auto backend = service.backend_of(server);
-    if (!backend) continue;
-    found = true;
-    service.set_state(*backend, state);
-  }
-  if (!found) return false;
+  const auto tell = [&](ServiceState& service, std::uint16_t backend) { service.set_state(backend, state); };
+  if (!for_each_service_of(config_->services(), pool, server, tell)) return false;
   const auto key = std::pair(std::string(pool), std::string(server));
   if (state == ServerState::usable) {
     not_usable_.erase(key);
@@ -104,15 +116,8 @@ bool NodeEngine::Impl::on_server_state(std::string_view pool, std::string_view s
 }
 
 bool NodeEngine::Impl::on_load(TimePoint now, std::string_view pool, std::string_view server, std::uint32_t load) {
-  bool found = false;
-  for (ServiceState& service : config_->services()) {
-    if (service.options->pool != pool) continue;
-    const auto backend = service.backend_of(server);
-    if (!backend) continue;
-    found = true;
-    service.selector->report_load(now, *backend, load);
-  }
-  return found;
+  const auto tell = [&](ServiceState& service, std::uint16_t backend) { service.selector->report_load(now, backend, load); };
+  return for_each_service_of(config_->services(), pool, server, tell);
 }
 
 }  // namespace asrp::engine

@@ -48,14 +48,7 @@ TEST_CASE("a SYN doesn't join a recovery that a segment of its flow began") {
 TEST_CASE("explicit datagrams in a region with a new owner are asked about, for two minutes (decision 14)") {
   auto options = udp_options(engine::ExplicitFirst::any);
   NodeScript s(options);
-  auto other = options;
-  other.placement_key = key_of(0x77);
-  for (auto& service : other.services) {
-    policy::Epoch former{{}, options.placement_key};
-    for (const auto& b : service.backends) former.members.push_back({b.id, 1});
-    service.past_epochs = {former};
-  }
-  s.reconfigure(other);
+  s.reconfigure(with_another_key(options));
   int in_doubt = 0;
   for (std::uint16_t port = 1; port < 60; ++port) {
     const Tuple flow{{address("203.0.113.7"), port}, endpoint("198.51.100.1:53"), Protocol::udp};

@@ -214,14 +214,7 @@ TEST_CASE("a server's packet: the server is asked, if it has a holder") {
 TEST_CASE("a SYN in a region that has changed its owner asks the former one first") {
   auto options = basic_options();
   NodeScript s(options);
-  auto other = options;
-  other.placement_key = key_of(0x77);
-  for (auto& service : other.services) {
-    policy::Epoch former{{}, options.placement_key};
-    for (const auto& b : service.backends) former.members.push_back({b.id, 1});
-    service.past_epochs = {former};
-  }
-  s.reconfigure(other);
+  s.reconfigure(with_another_key(options));
   int asks = 0;
   for (std::uint16_t port = 1; port < 60; ++port) {
     const Tuple flow{{address("203.0.113.7"), port}, endpoint("198.51.100.1:80"), Protocol::tcp};
