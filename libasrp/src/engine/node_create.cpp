@@ -142,7 +142,7 @@ void NodeEngine::Impl::create_for_held(TimePoint now, session::Recovery& recover
   const bool syn = recovery.begins_with_syn();
   install.ack_wanted = !syn;
   install.flow.one_way_suffices = !syn || service.options->routing == Routing::asymmetric;
-  if (pressure_) return drop_held(recovery, Counter::drops_refused);
+  if (decide_create(recovery.trigger) == Step::refuse) return drop_held(recovery, Counter::drops_refused);
   if (!choose_server(now, install)) return drop_held(recovery, Counter::drops_no_backend);
   choose_mapping(install);
   move_held(recovery, install, false);

@@ -84,8 +84,7 @@ std::optional<std::uint16_t> NodeEngine::Impl::former_to_ask(TimePoint now, cons
   // is for the packets of sessions.
   if (recoveries_.size() >= config_->options().limits.recoveries / 2) return std::nullopt;
   if (config_->local_ip(syn.family()) == nullptr || counts_as_gone(server.address.address)) return std::nullopt;
-  const auto entry = flows_.find(syn);
-  return entry && goes_on_by(service, *entry) ? std::nullopt : former;  // a session that is here goes on here (decision 6)
+  return former;
 }
 
 NodeEngine::Impl::Rounds NodeEngine::Impl::rounds_of(const ServiceState& service, const policy::QueryList& list) {

@@ -77,6 +77,9 @@ struct NodeEngine::Impl {
     std::uint32_t first_item = session::kNoSlot;
     std::uint32_t last_item = session::kNoSlot;
     std::optional<TimePoint> asked_since;  // restored by RS
+    bool begins = false;                   // restored, yet a SYN: its session may be here already
+
+    [[nodiscard]] bool is_restored() const { return origin == Origin::restored_rs || origin == Origin::restored_ps; }
   };
   /// A packet being looked at.
   struct Incoming {

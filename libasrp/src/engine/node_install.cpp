@@ -21,7 +21,7 @@ std::uint32_t NodeEngine::Impl::add_install(Install&& install) {
   const auto slot = static_cast<std::uint32_t>(installs_.size());
   burst_index_.insert(hash(install.flow.tuples.client_side), slot);
   // The mapping of a new session is not certain before flush(); a restored one's is.
-  const bool restored = install.origin == Origin::restored_rs || install.origin == Origin::restored_ps;
+  const bool restored = install.is_restored();
   if (restored) burst_index_.insert(hash(install.flow.tuples.server_side), slot);
   installs_.push_back(std::move(install));
   return slot;
@@ -114,20 +114,21 @@ void NodeEngine::Impl::resolve(TimePoint now, Install& install, InstallResult re
 }
 
 void NodeEngine::Impl::resolve_existing(Install& install, const FlowEntry& entry) {
-  const bool restored = install.origin == Origin::restored_rs || install.origin == Origin::restored_ps;
-  const bool same = entry.tuples == install.flow.tuples;
-  if (restored && same) {
+  if (install.is_restored() && entry.tuples == install.flow.tuples) {
     install.done = install.existing = true;
     install.entry_mark = entry.mark;
     return;
   }
-  if (restored && !entry.closing) {  // a live entry wins (decision 13)
+  // A first packet goes on by the entry of its session (decision 6), a SYN that was asked about, too.
+  const bool begins = !install.is_restored() || install.begins;
+  if (begins && goes_on_by(*install.service, entry)) {
+    if (install.begins) install.origin = Origin::after_query;
+    return adopt(install, entry);
+  }
+  if (!begins && !entry.closing) {  // a live entry wins (decision 13)
     count(Counter::discarded_entry);
     install.failure = Counter::drops_conflict;
     return;
-  }
-  if (!restored && goes_on_by(*install.service, entry)) {
-    return adopt(install, entry);
   }
   if (install.replaced) {  // it came back: somebody else keeps making it
     install.failure = Counter::drops_install;
@@ -149,7 +150,7 @@ void NodeEngine::Impl::adopt(Install& install, const FlowEntry& entry) {
 }
 
 void NodeEngine::Impl::resolve_port_taken(TimePoint now, Install& install) {
-  const bool restored = install.origin == Origin::restored_rs || install.origin == Origin::restored_ps;
+  const bool restored = install.is_restored();
   if (restored) {
     count(Counter::discarded_entry);
     install.failure = Counter::drops_conflict;

@@ -26,7 +26,7 @@ bool NodeEngine::Impl::is_outdated(TimePoint now, const FlowEntry& entry, const 
 
 /// True if something outdated was in the way of a session that a holder told of: it is gone, and the install is tried again.
 bool NodeEngine::Impl::replaces_outdated(TimePoint now, Install& install) {
-  const bool restored = install.origin == Origin::restored_rs || install.origin == Origin::restored_ps;
+  const bool restored = install.is_restored();
   if (!restored || install.tries > 2) return false;  // two tuples, each of which can be taken once
   const TuplePair& told = install.flow.tuples;
   for (const Tuple& tuple : {told.client_side, told.server_side}) {

@@ -250,7 +250,8 @@ void NodeEngine::Impl::restore(TimePoint now, std::uint32_t slot) {
   } else {
     move_held(recovery, install, true);
     // Each SYN has its NS: the connection may be a new one, which has the port of the one that the holder told of.
-    if (recovery.begins_with_syn() && install.first_item != kNoSlot) {
+    install.begins = recovery.begins_with_syn();
+    if (install.begins && install.first_item != kNoSlot) {
       install.holder = holder_of(*install.service, session);
       if (const auto syn = packet::PacketView::parse(octets_of(items_[install.first_item].packet)))
         consider_path(now, install, *syn);

@@ -159,20 +159,45 @@ TEST_CASE(
   CHECK(kinds(s.packet(Tap::first, syn(moved_port()))) == "send_own:QS drop");
 }
 
-TEST_CASE(
-    "a session that the node has keeps its mapping, and nobody is asked; one that has ended is no reason (decisions 6, 14)") {
+TEST_CASE("a session that the node has keeps its mapping, whatever the former owner says (decisions 6, 13, 14)") {
+  const std::uint16_t port = moved_port();
+  const TuplePair here = session_of(port, "", "10.0.0.2:8080");
+  for (const bool knows : {false, true}) {
+    NodeScript s(joined(basic_options()));
+    s.flows.add(here);
+    const auto query = datagram(s.packet(Tap::first, syn(port))[0]);
+    const TuplePair there = session_of(port, "", "10.0.0.1:8080");
+    const Carried carried =
+        only_carried(s.message(answer_from(*query), "192.0.2.10", knows ? rs_to(*query, there) : rx_to(*query)));
+    CHECK(carried.message.tuples() == here);
+    CHECK(carried.message.cookie == policy::keyed_cookie(key_of(0x22), here));
+    CHECK(s.flows.entries.size() == 1);
+    CHECK(s.counter(NodeCounter::sessions_restored_rs) == 0);
+    CHECK(s.counter(NodeCounter::drops_conflict) == 0);
+  }
+}
+
+TEST_CASE("an entry of a session that has ended gives way to the one that the former owner tells of (decision 14)") {
   const std::uint16_t port = moved_port();
   NodeScript s(joined(basic_options()));
-  const TuplePair here = session_of(port, "", "10.0.0.2:8080");
-  s.flows.add(here);
-  const auto outs = s.packet(Tap::first, syn(port));
-  REQUIRE(kinds(outs) == "replace");
-  const auto carried = carried_by(outs[0].octets);
-  REQUIRE(carried);
-  CHECK(carried->message.tuples() == here);
-  NodeScript t(joined(basic_options()));
-  t.flows.add(here, engine::FlowMark::none, true);
-  CHECK(kinds(t.packet(Tap::first, syn(port))) == "send_own:QS drop");
+  s.flows.add(session_of(port, "", "10.0.0.2:8080"), engine::FlowMark::none, true);
+  const TuplePair there = session_of(port, "", "10.0.0.1:8080");
+  const auto query = datagram(s.packet(Tap::first, syn(port))[0]);
+  const Carried carried = only_carried(s.message(answer_from(*query), "192.0.2.10", rs_to(*query, there)));
+  CHECK(carried.message.tuples() == there);
+  CHECK(s.counter(NodeCounter::sessions_restored_rs) == 1);
+}
+
+TEST_CASE("a full table refuses a SYN after the question only if it has no entry (decision 5)") {
+  const std::uint16_t port = moved_port();
+  for (const bool is_here : {false, true}) {
+    NodeScript s(joined(basic_options()));
+    if (is_here) s.flows.add(session_of(port, "", "10.0.0.2:8080"));
+    const auto query = datagram(s.packet(Tap::first, syn(port))[0]);
+    s.engine.set_table_pressure(true);
+    CHECK(s.message(answer_from(*query), "192.0.2.10", rx_to(*query)).empty() == !is_here);
+    CHECK(s.counter(NodeCounter::drops_refused) == (is_here ? 0 : 1));
+  }
 }
 
 TEST_CASE("a SYN that an RS moved learns of its path as every other one (draft 3.4.1)") {
