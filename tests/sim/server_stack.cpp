@@ -197,7 +197,7 @@ void ServerHost::note_session(const Tuple& peer, std::uint32_t id) {
   const bool has_moved = session.is_protected && (session.server != index_ || session.protected_tuples != tuples);
   if (has_moved && session.client_side.protocol == Protocol::udp && truth_.is_explicit) {
     ++truth_.excused;  // a node that has not heard of a change of the pool yet begins it where it was to be before
-  } else if (has_moved && !session.was_exposed && !is_outlived) {
+  } else if (has_moved && !truth_.is_moved(id) && !is_outlived) {
     truth_.wrong("a session with a backup moved: " + session.client_side.to_string());
   }
   // Once it has begun anew elsewhere, nodes with an entry of the former one lead there still.

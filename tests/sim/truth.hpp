@@ -91,6 +91,12 @@ class Truth {
     return !std::all_of(session.opened.begin(), session.opened.end(), is_formers) ||
            former.protected_tuples != session.protected_tuples;
   }
+  /// UDP: its server's holder was away, and the session, or the one that had its port before, has backups at two servers since.
+  [[nodiscard]] bool is_moved(std::uint32_t id) const {
+    const Session& session = sessions[id];
+    if (session.client_side.protocol != Protocol::udp) return false;
+    return session.was_exposed || (session.follows && sessions[*session.follows].was_exposed);
+  }
   /// Full NAT: an ICMP error quotes the SYN of `owner_of_it`, which a router complained of before the holder could answer its
   /// NS: the mapping is the one of session `receiver`, whose client the error came to. The NC comes behind it, and the SYN has
   /// not reached a stack by that mapping. (A client's TCP finds a sequence number that is not its own, and ignores the error.)

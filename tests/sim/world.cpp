@@ -196,18 +196,12 @@ Result World::run() {
   return result;
 }
 
-/// UDP, its holder was away: the session began anew at another server, and nodes with an entry of the former one keep to that.
-bool World::is_moved(const Session& session) const {
-  if (session.client_side.protocol != Protocol::udp) return false;
-  return session.was_exposed || (session.follows && truth_.sessions[*session.follows].was_exposed);
-}
-
 void World::judge(Result& result) {
   for (const Session& s : truth_.sessions) {
     result.done += s.is_done ? 1 : 0;
     result.without_backup += s.is_protected ? 0 : 1;
     if (s.is_done || !s.is_protected) continue;
-    if (s.is_split() || (truth_.is_full_nat && s.was_misled) || truth_.is_outlived(s.id) || is_moved(s)) {
+    if (s.is_split() || (truth_.is_full_nat && s.was_misled) || truth_.is_outlived(s.id) || truth_.is_moved(s.id)) {
       ++result.excused;
       continue;
     }

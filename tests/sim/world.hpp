@@ -32,7 +32,6 @@ class World {
 
  private:
   void make_sessions();
-  [[nodiscard]] bool is_moved(const Session& session) const;
   void plan_faults();
   void kill_node(std::size_t node);
   void change_pool();
