@@ -27,7 +27,7 @@ Clients::Running* Clients::running_of(std::uint32_t id) {
 
 void Clients::begin(std::uint32_t id) {
   Session& session = truth_.sessions[id];
-  session.has_begun = true;
+  truth_.running.insert_or_assign(session.client_side, id);
   Running& running = running_.insert_or_assign(session.client_side, Running{.id = id}).first->second;
   if (session.client_side.protocol == Protocol::udp) return ask(id);
   const auto isn = static_cast<std::uint32_t>(random_.next());

@@ -249,7 +249,10 @@ void ServerHost::watch_flow(const Tuple& peer) {
 
 // Each event of the agenda ends with a commit that succeeds, and kills fall between events: what was stored is stored for good.
 void ServerHost::on_event(const engine::Event& event) {
-  if (event.kind == engine::EventKind::backup_stored) stored_[event.session.server_side] = event.session;
+  if (event.kind == engine::EventKind::backup_stored) {
+    stored_[event.session.server_side] = event.session;
+    truth_.stored(event.session);
+  }
   if (event.kind == engine::EventKind::backup_released) stored_.erase(event.session.server_side);
 }
 

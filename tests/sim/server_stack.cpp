@@ -79,8 +79,7 @@ void ServerHost::open_socket(const packet::PacketView& view) {
   if (const auto id = Truth::owner(truth_.client_isns, view.tcp_sequence())) {
     truth_.server_isns[isn] = *id;
     socket.owner = *id;
-    std::vector<Tuple>& opened = truth_.sessions[*id].opened;
-    if (std::find(opened.begin(), opened.end(), peer) == opened.end()) opened.push_back(peer);
+    truth_.sessions[*id].has_reached(peer);
     if (!is_backed_up({truth_.sessions[*id].client_side, peer})) truth_.sessions[*id].unchecked.push_back(peer);
   }
   std::vector<Segment> out;

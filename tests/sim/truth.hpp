@@ -7,10 +7,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "asrp/base/tuple.hpp"
 #include "asrp/session/backup.hpp"
+#include "support/holder_twins.hpp"
 
 namespace asrp::sim {
 
@@ -31,23 +33,24 @@ struct Session {
   bool is_protected = false;          // a backup of exactly this session counted
   TuplePair protected_tuples{};
   std::vector<Tuple> unchecked{};  // server-side tuples on which it was seen without a backup
-  std::vector<Tuple> opened{};     // server-side tuples on which its SYNs made sockets
+  std::vector<Tuple> opened{};     // server-side tuples on which its SYNs made sockets, or, lost on the way, backups
   std::vector<Tuple> refused{};    // server-side tuples for which a holder answered its SYN with NC
   bool was_misled = false;         // packets of it went to another endpoint
   bool was_exposed = false;        // its server's holder was down at some time since: UDP may begin anew (decision 12)
 
   // Found out by the client.
-  bool has_begun = false;
   bool is_done = false;
   bool was_reset = false;
 
-  /// Its SYN reached two servers, or one by two mappings: a client that hears of both can only give up.
-  [[nodiscard]] bool is_split() const { return opened.size() > 1; }
+  void has_reached(const Tuple& peer) {
+    if (std::find(opened.begin(), opened.end(), peer) == opened.end()) opened.push_back(peer);
+  }
 };
 
 class Truth {
  public:
   std::vector<Session> sessions;
+  std::unordered_map<Tuple, std::uint32_t, test::TupleHash> running{};  // by client side: the one that began last
 
   /// Octet `offset` of a session's stream in one direction.
   static std::uint8_t octet(std::uint32_t id, bool to_server, std::size_t offset) {
@@ -72,9 +75,8 @@ class Truth {
     const bool is_known_to_follow =
         is_known && receiver && (sessions[*owner_of_it].follows == receiver || sessions[*receiver].follows == owner_of_it);
     if (is_known_to_follow) return;  // of two sessions with one tuple, one after the other: their ends know which it is
-    const bool is_excused =
-        is_known && (owner_of_it == receiver ? sessions[*owner_of_it].is_split() || is_outlived(*owner_of_it)
-                                             : is_full_nat && is_excused_clash(*owner_of_it, receiver));
+    const bool is_excused = is_known && (owner_of_it == receiver ? is_split(*owner_of_it) || is_outlived(*owner_of_it)
+                                                                 : is_full_nat && is_excused_clash(*owner_of_it, receiver));
     if (is_excused) {
       ++excused;
       return;
@@ -90,6 +92,18 @@ class Truth {
     const auto is_formers = [&](const Tuple& opened) { return opened == former.protected_tuples.server_side; };
     return !std::all_of(session.opened.begin(), session.opened.end(), is_formers) ||
            former.protected_tuples != session.protected_tuples;
+  }
+  /// Its SYNs reached two servers, or one by two mappings: a client that hears of both can only give up, and two holders have a
+  /// backup. So may those of the one that had its port before, whose forgotten half-open socket answers still.
+  [[nodiscard]] bool is_split(std::uint32_t id) const {
+    const Session& session = sessions[id];
+    return session.opened.size() > 1 || (session.follows && sessions[*session.follows].opened.size() > 1);
+  }
+  /// A holder has taken a backup: of the session that has its client's port now.
+  void stored(const TuplePair& tuples) {
+    const auto found = running.find(tuples.client_side);
+    if (found != running.end() && tuples.client_side.protocol == Protocol::tcp)
+      sessions[found->second].has_reached(tuples.server_side);
   }
   /// UDP: its server's holder was away, and the session, or the one that had its port before, has backups at two servers since.
   [[nodiscard]] bool is_moved(std::uint32_t id) const {

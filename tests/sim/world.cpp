@@ -201,7 +201,7 @@ void World::judge(Result& result) {
     result.done += s.is_done ? 1 : 0;
     result.without_backup += s.is_protected ? 0 : 1;
     if (s.is_done || !s.is_protected) continue;
-    if (s.is_split() || (truth_.is_full_nat && s.was_misled) || truth_.is_outlived(s.id) || truth_.is_moved(s.id)) {
+    if (truth_.is_split(s.id) || (truth_.is_full_nat && s.was_misled) || truth_.is_outlived(s.id) || truth_.is_moved(s.id)) {
       ++result.excused;
       continue;
     }
