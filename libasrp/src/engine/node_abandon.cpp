@@ -17,21 +17,18 @@ void NodeEngine::Impl::not_found(TimePoint now, std::uint32_t slot) {
   count(Counter::recoveries_no_session);
   durations_.no_session.add(now - recovery.started);
   event(now, EventKind::recovery_abandoned, recovery.trigger, {}, {}, "no-session", now - recovery.started);
-  const ServiceState* service = config_->service_at(recovery.trigger.dst, recovery.trigger.protocol);
-  if (recovery.kind == RecoveryKind::client && service != nullptr) {
+  const Side side = config_->side_of(recovery.trigger);
+  if (recovery.kind == RecoveryKind::client && side.kind == Side::Kind::client) {
     if (recovery.may_create) {
       silent_in_a_row_.erase(hash(recovery.trigger));
-      create_for_held(now, recovery, *service);
-    } else if (service->options->no_session == NoSession::reset && recovery.trigger.protocol == Protocol::tcp &&
+      create_for_held(now, recovery, *side.service);
+    } else if (side.service->options->no_session == NoSession::reset && recovery.trigger.protocol == Protocol::tcp &&
                recovery.asked == recovery.candidates_count) {  // whom the rate left out may have the session
       answer_reset(recovery);
     }
-  } else if (recovery.kind == RecoveryKind::server) {
-    const auto ref = config_->server_of(recovery.trigger);
-    if (ref) {
-      const Service& options = *config_->service(ref->service).options;
-      if (options.forward == ForwardMode::nat && options.server_initiated) forward_as_is(recovery);
-    }
+  } else if (recovery.kind == RecoveryKind::server && side.kind == Side::Kind::server) {
+    const Service& options = *side.service->options;
+    if (options.forward == ForwardMode::nat && options.server_initiated) forward_as_is(recovery);
   }
   drop_held(recovery, Counter::drops_no_session);
   free_recovery(slot);
@@ -42,22 +39,23 @@ void NodeEngine::Impl::end_in_silence(TimePoint now, std::uint32_t slot) {
   count(Counter::recoveries_silence);
   durations_.silence.add(now - recovery.started);
   event(now, EventKind::recovery_abandoned, recovery.trigger, {}, {}, "silence", now - recovery.started);
-  const ServiceState* service = config_->service_at(recovery.trigger.dst, recovery.trigger.protocol);
-  if (recovery.may_create && service != nullptr) {
+  const Side side = config_->side_of(recovery.trigger);
+  if (recovery.may_create && side.kind == Side::Kind::client) {
+    const ServiceState& service = *side.service;
     // Who is held for down was waited for, because checks may be wrong; its silence counts as RX (decision 12).
     const auto asked_end = recovery.candidates.begin() + static_cast<std::ptrdiff_t>(recovery.asked);
     const bool nobody_left = std::all_of(recovery.candidates.begin(), asked_end, [&](const session::Candidate& c) {
-      return c.answer == session::Answer::no_session || counts_as_gone(c.address) || service->is_down(c.address);
+      return c.answer == session::Answer::no_session || counts_as_gone(c.address) || service.is_down(c.address);
     });
     constexpr std::uint8_t kThird = 3;
     const std::uint64_t tag = hash(recovery.trigger);
     const std::uint8_t* before = silent_in_a_row_.find(tag, now, std::chrono::minutes(1));
     const auto in_a_row = static_cast<std::uint8_t>(before == nullptr ? 1 : *before + 1);
     // A SYN is a first packet whatever comes of the question; a datagram may be of a session that has a backup.
-    if (nobody_left || recovery.begins_with_syn() || in_a_row >= kThird) {
+    if (nobody_left || recovery.begins_with_syn || in_a_row >= kThird) {
       silent_in_a_row_.erase(tag);
       if (!nobody_left) count(Counter::recoveries_gave_up_silence);
-      create_for_held(now, recovery, *service);
+      create_for_held(now, recovery, service);
     } else {
       silent_in_a_row_.put(tag, now, in_a_row);
     }

@@ -8,13 +8,12 @@
 namespace asrp::engine {
 
 bool NodeEngine::Impl::needs_company(const Install& install) const {
-  return install.service->rule.full_nat && install.plan != NsPlan::none &&
-         install.flow.tuples.client_side.protocol == Protocol::udp;
+  return install.plan != NsPlan::none && chooses_port(install) && install.flow.tuples.client_side.protocol == Protocol::udp;
 }
 
 /// Once its NS is on its way and its session is among those that wait for their NA.
 bool NodeEngine::Impl::has_to_wait(const Install& install) const {
-  return install.service->rule.full_nat && install.plan == NsPlan::standalone &&
+  return install.plan == NsPlan::standalone && chooses_port(install) &&
          find_waiting(install.flow.tuples.client_side) != session::kNoSlot;
 }
 

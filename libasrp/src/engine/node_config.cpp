@@ -125,12 +125,6 @@ const ServiceState* NodeConfig::service_at(const Endpoint& address, Protocol pro
   return it == by_address_.end() ? nullptr : &services_[it->second];
 }
 
-const ServiceState* NodeConfig::service_of(const TuplePair& session) const {
-  const ServiceState* service = service_at(session.client_side.dst, session.client_side.protocol);
-  if (service == nullptr || check_legitimacy(service->rule, session) != policy::Legitimacy::legitimate) return nullptr;
-  return service;
-}
-
 std::optional<ServerRef> NodeConfig::server_of(const Tuple& from_server) const {
   const auto it = by_server_.find(Key{from_server.src, from_server.protocol});
   if (it == by_server_.end()) return std::nullopt;

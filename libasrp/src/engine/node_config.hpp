@@ -59,6 +59,21 @@ struct ServerRef {
   std::uint16_t backend = 0;
 };
 
+/// What a packet's tuple belongs to, and who sends it.
+struct Side {
+  enum class Kind : std::uint8_t {
+    none,    // nothing here
+    client,  // a client of `service`
+    server,  // server `backend` of `service`
+  };
+  Kind kind = Kind::none;
+  const ServiceState* service = nullptr;
+  std::uint16_t backend = 0;
+
+  [[nodiscard]] bool is_clients() const { return kind == Kind::client; }
+  [[nodiscard]] bool is_servers() const { return kind == Kind::server; }
+};
+
 class NodeConfig {
  public:
   explicit NodeConfig(NodeOptions options);
@@ -72,11 +87,20 @@ class NodeConfig {
 
   /// The service that clients reach at `address`, or nothing.
   [[nodiscard]] const ServiceState* service_at(const Endpoint& address, Protocol protocol) const;
-  /// The service that `session` belongs to, if the cluster may have such a session (draft 5); or nothing.
-  [[nodiscard]] const ServiceState* service_of(const TuplePair& session) const;
   /// The service and server that a packet from a server belongs to: its source is the server's address and port and, for full
   /// NAT, its destination is in the range (decision 2). Disabled servers belong to nothing.
   [[nodiscard]] std::optional<ServerRef> server_of(const Tuple& from_server) const;
+
+  // node_side.cpp: what both modes know of tuples and sessions.
+
+  [[nodiscard]] Side side_of(const Tuple& packet) const;
+  /// Whether the cluster may have such a session at all (draft 5).
+  [[nodiscard]] bool may_exist(const TuplePair& session) const;
+  /// The host whose holder keeps the backup of `session`.
+  [[nodiscard]] const IpAddress& holder_of(const TuplePair& session) const;
+  /// Whether one holder knows both: where they contradict each other, its word counts.
+  [[nodiscard]] bool same_holder(const TuplePair& one, const TuplePair& other) const;
+
   /// This node's address of a family.
   [[nodiscard]] const IpAddress* local_ip(Family family) const;
   [[nodiscard]] bool is_local(const IpAddress& address) const;

@@ -85,7 +85,7 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   const std::uint32_t waits = find_waiting(message.st1);
   if (attempt == kNoSlot && waits == kNoSlot) return discard(now, Counter::discarded_unmatched, message.st1, from.address);
   const TuplePair tuples = attempt != kNoSlot ? attempts_[attempt].tuples : waiting_[waits].tuples;
-  if (tuples.server_side.dst.address != from.address) {
+  if (config_->holder_of(tuples) != from.address) {
     return discard(now, Counter::discarded_address, message.st1, from.address);
   }
   // Derived from the tuples, so it needs not be kept.

@@ -40,7 +40,7 @@ bool NodeEngine::Impl::use_entry(Install& install) {
   const auto entry = flows_.find(client);
   if (!entry || entry->tuples.client_side != client || !goes_on_by(*install.service, *entry)) return false;
   install.flow.tuples = entry->tuples;
-  install.holder = holder_of(*install.service, entry->tuples);
+  install.holder = holder_of(install.service, entry->tuples);
   return true;
 }
 
@@ -82,8 +82,9 @@ void NodeEngine::Impl::plan_ns(Install& install) {
   install.flow.mark = FlowMark::waiting;
 }
 
-Holder* NodeEngine::Impl::holder_of(const ServiceState& service, const TuplePair& session) {
-  for (const Backend& backend : service.options->backends) {
+Holder* NodeEngine::Impl::holder_of(const ServiceState* service, const TuplePair& session) {
+  if (service == nullptr) return nullptr;
+  for (const Backend& backend : service->options->backends) {
     if (backend.address != session.server_side.dst || backend.holder == HolderPresence::no) continue;
     Holder* holder = holders_.find(backend.address.address);
     return holder != nullptr && backend.holder == HolderPresence::probe && !holder->answered ? nullptr : holder;
@@ -139,7 +140,7 @@ void NodeEngine::Impl::create_for_held(TimePoint now, session::Recovery& recover
   install.flow.tuples.client_side = recovery.trigger;
   install.service = &service;
   install.origin = Origin::after_query;
-  const bool syn = recovery.begins_with_syn();
+  const bool syn = recovery.begins_with_syn;
   install.ack_wanted = !syn;
   install.flow.one_way_suffices = !syn || service.options->routing == Routing::asymmetric;
   if (decide_create(recovery.trigger) == Step::refuse) return drop_held(recovery, Counter::drops_refused);

@@ -125,13 +125,12 @@ void NodeEngine::Impl::reconfigure(TimePoint now, NodeOptions options) {
 
 /// Ends what belongs to a service or a server that is gone.
 void NodeEngine::Impl::drop_orphans(TimePoint now) {
-  const auto legitimate = [&](const TuplePair& tuples) { return config_->service_of(tuples) != nullptr; };
+  const auto legitimate = [&](const TuplePair& tuples) { return config_->may_exist(tuples); };
   recoveries_.for_each_slot([&](std::uint32_t slot) {
     session::Recovery& recovery = recoveries_[slot];
+    const Side side = config_->side_of(recovery.trigger);
     const bool from_server = recovery.kind == session::RecoveryKind::server;
-    const bool stays = from_server ? config_->server_of(recovery.trigger).has_value()
-                                   : config_->service_at(recovery.trigger.dst, recovery.trigger.protocol) != nullptr;
-    if (!stays) {
+    if (from_server ? !side.is_servers() : !side.is_clients()) {
       drop_held(recovery, Counter::drops_reconfigured);
       free_recovery(slot);
     } else if (recovery.found_by != session::Recovery::kNobody && !legitimate(recovery.found)) {

@@ -7,12 +7,21 @@ namespace asrp::engine {
 using session::kNoSlot;
 
 void NodeEngine::Impl::on_first(TimePoint now, Incoming& in) {
-  const ServiceState* service = in.view.is_icmp() ? nullptr : config_->service_at(in.view.tuple().dst, in.view.protocol());
-  if (service == nullptr) {
-    if (in.view.is_tcp() && config_->server_of(in.view.tuple())) return first_from_server(now, in);
-    count(Counter::drops_no_service);
-    return outbox_.drop(in.id);
+  const Side side = in.view.is_icmp() ? Side{} : config_->side_of(in.view.tuple());
+  switch (side.kind) {
+    case Side::Kind::client:
+      return first_from_client(now, in, *side.service);
+    case Side::Kind::server:
+      if (in.view.is_tcp()) return first_from_server(now, in);
+      break;
+    case Side::Kind::none:
+      break;
   }
+  count(Counter::drops_no_service);
+  outbox_.drop(in.id);
+}
+
+void NodeEngine::Impl::first_from_client(TimePoint now, Incoming& in, const ServiceState& service) {
   if (!strip_client_message(now, in)) return outbox_.drop(in.id);
   if (!in.view.is_tcp_syn()) {  // not the rules' doing; the tap behind conntrack takes it
     if (!in.edited) return outbox_.accept(in.id);
@@ -20,7 +29,7 @@ void NodeEngine::Impl::on_first(TimePoint now, Incoming& in) {
     return outbox_.replace_range(in.id, ref.start, ref.size);
   }
   const Tuple& tuple = in.view.tuple();
-  switch (decide_syn(now, *service, tuple)) {
+  switch (decide_syn(now, service, tuple)) {
     case Step::join_install: {
       Item item;
       item.packet = ref_of(in);
@@ -32,12 +41,12 @@ void NodeEngine::Impl::on_first(TimePoint now, Incoming& in) {
       hold(find_recovery(tuple), in.view.octets(), false);
       return outbox_.drop(in.id);
     case Step::ask_former_owner:
-      if (ask_former_owner(now, in, *service)) return outbox_.drop(in.id);
+      if (ask_former_owner(now, in, service)) return outbox_.drop(in.id);
       break;
     default:
       break;
   }
-  create(now, in, *service);
+  create(now, in, service);
 }
 
 /// A SYN that is sent again after a change of the pool may have opened a connection at the region's former owner already. Made
@@ -48,6 +57,7 @@ bool NodeEngine::Impl::ask_former_owner(TimePoint now, Incoming& in, const Servi
   const IpAddress holder = service.options->backends[*former].address.address;
   const std::uint32_t slot = start_recovery(now, session::RecoveryKind::client, in.view.tuple(), true);
   if (slot == kNoSlot) return false;
+  recoveries_[slot].begins_with_syn = true;
   add_candidate(recoveries_[slot], holder);
   if (!hold(slot, in.view.octets(), false)) {
     free_recovery(slot);

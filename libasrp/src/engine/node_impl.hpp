@@ -3,7 +3,7 @@
 // sessions), node_install (flush), node_recovery (QS, RS, RX), node_abandon (nothing found), node_syn_ack, node_stray and
 // node_known (the taps), node_strip (messages in packets), node_messages (datagrams), node_waiting (NS until NA), node_marked
 // (dumps), node_conflict (NC), node_liveness (holders), node_servers (which server, and what is told of them), node_send (what
-// goes out).
+// goes out). Where the modes differ, those that serve both ask node_side.
 #pragma once
 
 #include <array>
@@ -131,9 +131,21 @@ struct NodeEngine::Impl {
   void explain_query(TimePoint now, const ServiceState& service, Explanation& out) const;
   [[nodiscard]] Explanation::Candidate describe(TimePoint now, const ServiceState& service, std::uint16_t backend) const;
 
+  // --- node_side.cpp: where the modes differ, for what is common to them ------------------------------------------------
+
+  /// The outside port of its session is chosen here.
+  [[nodiscard]] static bool chooses_port(const Install& install);
+  /// Whether a first packet's session, which is there, goes on with it.
+  [[nodiscard]] bool continues(const Install& install, const FlowEntry& entry) const;
+  /// Another mapping, after the last one was taken; or why there is none.
+  [[nodiscard]] Counter next_try(TimePoint now, Install& install);
+  /// Nobody waits for this holder's answer.
+  [[nodiscard]] bool counts_as_gone(const IpAddress& holder) const;
+
   // --- node_first.cpp -------------------------------------------------------------------------------------------------
 
   void on_first(TimePoint now, Incoming& in);
+  void first_from_client(TimePoint now, Incoming& in, const ServiceState& service);
   bool ask_former_owner(TimePoint now, Incoming& in, const ServiceState& service);
 
   // --- node_create.cpp ------------------------------------------------------------------------------------------------
@@ -149,7 +161,7 @@ struct NodeEngine::Impl {
   /// Whether the NS may travel in this SYN: not if the path seems to swallow SYNs with data.
   void consider_path(TimePoint now, Install& install, const packet::PacketView& syn);
   /// Whom the NS of a session goes to; nullptr if there is no holder, or none that is trusted.
-  Holder* holder_of(const ServiceState& service, const TuplePair& session);
+  Holder* holder_of(const ServiceState* service, const TuplePair& session);
   bool prepare_inline(Install& install, Octets packet);
   /// A hash region may have another owner since a moment ago (decision 14).
   bool changed_lately(TimePoint now, const ServiceState& service) const;
@@ -217,6 +229,7 @@ struct NodeEngine::Impl {
   /// A stray packet of a server whose PS, taken out already, proves `session`.
   void go_with_ps(TimePoint now, Incoming& in, const TuplePair& session, bool separate);
   void on_known(TimePoint now, Incoming& in);
+  void known_from_client(TimePoint now, Incoming& in, const ServiceState& service);
   void known_from_server(TimePoint now, Incoming& in);
 
   /// A message found in a packet of a flow.
@@ -263,7 +276,6 @@ struct NodeEngine::Impl {
   void drop_held(session::Recovery& recovery, Counter reason);
   void move_held(session::Recovery& recovery, Install& install, bool with_icmp);
   void free_recovery(std::uint32_t slot);
-  [[nodiscard]] bool counts_as_gone(const IpAddress& holder) const;
 
   // --- node_messages.cpp ----------------------------------------------------------------------------------------------
 

@@ -121,7 +121,7 @@ void NodeEngine::Impl::resolve_existing(Install& install, const FlowEntry& entry
   }
   // A first packet goes on by the entry of its session (decision 6), a SYN that was asked about, too.
   const bool begins = !install.is_restored() || install.begins;
-  if (begins && goes_on_by(*install.service, entry)) {
+  if (begins && continues(install, entry)) {
     if (install.begins) install.origin = Origin::after_query;
     return adopt(install, entry);
   }
@@ -145,7 +145,7 @@ void NodeEngine::Impl::adopt(Install& install, const FlowEntry& entry) {
   install.entry_mark = entry.mark;
   if (install.flow.tuples == entry.tuples) return;
   install.flow.tuples = entry.tuples;
-  install.holder = holder_of(*install.service, entry.tuples);
+  install.holder = holder_of(install.service, entry.tuples);
   plan_ns(install);
 }
 
@@ -157,17 +157,10 @@ void NodeEngine::Impl::resolve_port_taken(TimePoint now, Install& install) {
     return;
   }
   count(Counter::conflicts_local);
-  if (install.service->rule.full_nat) {
-    if (install.tries >= kMaxMappingTries) {
-      install.failure = Counter::drops_mapping;
-      return;
-    }
-    ++install.tries;
-  } else if (!choose_another(now, install)) {
-    install.failure = Counter::drops_mapping;
+  if (const Counter failure = next_try(now, install); failure != Counter::count_) {
+    install.failure = failure;
     return;
   }
-  choose_mapping(install);
   plan_ns(install);
 }
 
@@ -198,7 +191,7 @@ void NodeEngine::Impl::emit(TimePoint now, Install& install) {
 void NodeEngine::Impl::count_inline_ns(TimePoint now, const TuplePair& tuples) {
   const bool tcp = tuples.client_side.protocol == Protocol::tcp;
   count(tcp ? Counter::sent_ns_inline_tcp : Counter::sent_ns_inline_udp);
-  event(now, EventKind::message_sent, tuples.client_side, tuples, tuples.server_side.dst.address,
+  event(now, EventKind::message_sent, tuples.client_side, tuples, config_->holder_of(tuples),
         message_detail(wire::MsgType::NS, tcp ? packet::Carriage::inline_tcp : packet::Carriage::inline_udp));
 }
 
@@ -279,7 +272,7 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install, bool held) 
         count(by_rs ? Counter::sessions_restored_rs : Counter::sessions_restored_ps);
       }
       if (install.asked_since) durations_.restored.add(now - *install.asked_since);
-      event(now, EventKind::session_restored, tuples.client_side, tuples, tuples.server_side.dst.address, by_rs ? "RS" : "PS",
+      event(now, EventKind::session_restored, tuples.client_side, tuples, config_->holder_of(tuples), by_rs ? "RS" : "PS",
             install.asked_since ? now - *install.asked_since : Duration{});
       remember(now, tuples, true);
       return;
@@ -293,14 +286,13 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install, bool held) 
     count(Counter::sessions_again);
   } else {
     count(Counter::sessions_created);
-    event(now, EventKind::session_created, tuples.client_side, tuples, tuples.server_side.dst.address, {});
+    event(now, EventKind::session_created, tuples.client_side, tuples, config_->holder_of(tuples), {});
     if (install.flow.mark == FlowMark::unprotected) {
       count(Counter::sessions_unprotected);
-      event(now, EventKind::session_unprotected, tuples.client_side, tuples, tuples.server_side.dst.address, "no holder");
+      event(now, EventKind::session_unprotected, tuples.client_side, tuples, config_->holder_of(tuples), "no holder");
     }
   }
-  const bool full_nat = install.service->rule.full_nat;
-  if (!tcp || full_nat) remember(now, tuples, false);
+  if (!tcp || chooses_port(install)) remember(now, tuples, false);
   if (install.plan != NsPlan::none && !held) keep_attempt(now, install, false);
 }
 

@@ -6,11 +6,20 @@
 namespace asrp::engine {
 
 void NodeEngine::Impl::on_known(TimePoint now, Incoming& in) {
-  const ServiceState* service = config_->service_at(in.view.tuple().dst, in.view.protocol());
-  if (service == nullptr) return known_from_server(now, in);
+  const Side side = config_->side_of(in.view.tuple());
+  switch (side.kind) {
+    case Side::Kind::client:
+      return known_from_client(now, in, *side.service);
+    case Side::Kind::server:
+    case Side::Kind::none:
+      return known_from_server(now, in);
+  }
+}
+
+void NodeEngine::Impl::known_from_client(TimePoint now, Incoming& in, const ServiceState& service) {
   if (!strip_client_message(now, in)) return outbox_.drop(in.id);
   remind(now, in.view.tuple());
-  if (go_in_company(now, in, *service)) return;
+  if (go_in_company(now, in, service)) return;
   if (!in.edited) return outbox_.accept(in.id);
   const PacketRef ref = ref_of(in);
   outbox_.replace_range(in.id, ref.start, ref.size);

@@ -41,8 +41,8 @@ void NodeEngine::Impl::on_marked_flow(TimePoint now, const FlowEntry& entry) {
 
 /// False: the session ends, is none that this configuration allows, or nobody is there to keep a backup of it.
 bool NodeEngine::Impl::wants_ns(const FlowEntry& entry) const {
-  if (entry.closing || config_->service_of(entry.tuples) == nullptr) return false;
-  const Holder* holder = holders_.find(entry.tuples.server_side.dst.address);
+  if (entry.closing || !config_->may_exist(entry.tuples)) return false;
+  const Holder* holder = holders_.find(config_->holder_of(entry.tuples));
   return holder != nullptr && !holder->gone;
 }
 
@@ -53,7 +53,7 @@ void NodeEngine::Impl::resume_waiting(TimePoint now, const FlowEntry& entry) {
   const auto present = flows_.find(client_side);
   if (!present || present->tuples != entry.tuples || present->mark != FlowMark::waiting) return;
   if (entry.closing) return flows_.set_mark(client_side, FlowMark::none);  // of what ends nobody needs a backup
-  if (config_->service_of(entry.tuples) == nullptr) return;
+  if (!config_->may_exist(entry.tuples)) return;
   const Duration put_off = kBetween * (listed_waiting_++ / kAtOnce);
   if (!wants_ns(entry) || !start_waiting(now, entry.tuples, false, put_off)) return set_unprotected(now, entry.tuples);
   if (put_off == Duration{}) send_ns(now, entry.tuples, config_->cookies().issue(entry.tuples), true);

@@ -107,11 +107,11 @@ void NodeEngine::Impl::on_recovered(TimePoint now, std::uint32_t slot, std::size
   const bool queried = from_server ? message.st2.reversed() == recovery.trigger : message.st1 == recovery.trigger;
   if (!queried) return discard(now, Counter::discarded_tuple, message.st1, peer);
   // spec: 5-1 5-2 5-3 discarded, and no session made
-  if (config_->service_of(message.tuples()) == nullptr) {
+  if (!config_->may_exist(message.tuples())) {
     return discard(now, Counter::discarded_illegitimate, message.st1, peer);
   }
-  // A server's holder speaks of that server's sessions alone.
-  if (message.st2.dst.address != peer) return discard(now, Counter::discarded_elsewhere, message.st1, peer);
+  // A holder speaks of its own host's sessions alone.
+  if (config_->holder_of(message.tuples()) != peer) return discard(now, Counter::discarded_elsewhere, message.st1, peer);
   recovery.candidates[candidate].answer = Answer::session;
   if (recovery.found_by == Recovery::kNobody) recovery.grace_until = now + config_->options().timing.silence_grace;
   if (recovery.found_by != Recovery::kNobody && recovery.found_by < candidate) {

@@ -17,7 +17,7 @@ constexpr Duration kFresh = std::chrono::seconds(1);
 /// there a live entry wins, and so does one that this node has only just made (decision 13). One that the holder told of itself
 /// may be outdated at once: under many short connections a port comes again within a second.
 bool NodeEngine::Impl::is_outdated(TimePoint now, const FlowEntry& entry, const TuplePair& told) {
-  if (entry.tuples == told || entry.tuples.server_side.dst != told.server_side.dst) return false;
+  if (entry.tuples == told || !config_->same_holder(entry.tuples, told)) return false;
   if (entry.mark == FlowMark::waiting) return false;  // its NS is on the way: the holder's NA or NC decides
   if (entry.closing) return true;
   const Installed* installed = installed_.find(hash(entry.tuples.client_side), now, kFresh);

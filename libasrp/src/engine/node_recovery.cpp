@@ -117,8 +117,8 @@ void NodeEngine::Impl::recover_client(TimePoint now, Incoming& in, const Service
 void NodeEngine::Impl::recover_server(TimePoint now, Incoming& in, const Tuple& trigger, bool icmp) {
   const std::uint32_t slot = start_recovery(now, RecoveryKind::server, trigger, false);
   if (slot == kNoSlot) return;
-  const auto ref = config_->server_of(trigger);
-  const Backend& backend = config_->service(ref->service).options->backends[ref->backend];
+  const Side side = config_->side_of(trigger);
+  const Backend& backend = side.service->options->backends[side.backend];
   if (backend.holder != HolderPresence::no) add_candidate(recoveries_[slot], trigger.src.address);
   hold(slot, in.view.octets(), icmp);
   ask_round(now, slot, recoveries_[slot].candidates_count);
@@ -166,11 +166,6 @@ void NodeEngine::Impl::send_query(TimePoint now, const Recovery& recovery, const
   // spec: 4.1.2-3 the tuple of the triggering packet, as it was
   send_message(now, {*local, candidate.source_port}, {candidate.address, config_->options().port},
                wire::query_session(recovery.trigger, candidate.cookie));
-}
-
-bool NodeEngine::Impl::counts_as_gone(const IpAddress& address) const {
-  const Holder* holder = holders_.find(address);
-  return holder == nullptr || holder->gone;
 }
 
 void NodeEngine::Impl::evaluate(TimePoint now, std::uint32_t slot) {
@@ -250,9 +245,9 @@ void NodeEngine::Impl::restore(TimePoint now, std::uint32_t slot) {
   } else {
     move_held(recovery, install, true);
     // Each SYN has its NS: the connection may be a new one, which has the port of the one that the holder told of.
-    install.begins = recovery.begins_with_syn();
+    install.begins = recovery.begins_with_syn;
     if (install.begins && install.first_item != kNoSlot) {
-      install.holder = holder_of(*install.service, session);
+      install.holder = holder_of(install.service, session);
       if (const auto syn = packet::PacketView::parse(octets_of(items_[install.first_item].packet)))
         consider_path(now, install, *syn);
       plan_ns(install);

@@ -8,11 +8,15 @@ namespace asrp::engine {
 void NodeEngine::Impl::on_stray(TimePoint now, Incoming& in) {
   outbox_.drop(in.id);
   if (in.view.is_icmp()) return stray_icmp(now, in);
-  if (const ServiceState* service = config_->service_at(in.view.tuple().dst, in.view.protocol())) {
-    return stray_from_client(now, in, *service);
+  const Side side = config_->side_of(in.view.tuple());
+  switch (side.kind) {
+    case Side::Kind::client:
+      return stray_from_client(now, in, *side.service);
+    case Side::Kind::server:
+      return stray_from_server(now, in);
+    case Side::Kind::none:
+      return count(Counter::drops_no_service);
   }
-  if (config_->server_of(in.view.tuple())) return stray_from_server(now, in);
-  count(Counter::drops_no_service);
 }
 
 bool NodeEngine::Impl::join_in_flight(TimePoint now, Incoming& in, const Tuple& trigger, bool icmp) {
@@ -103,16 +107,16 @@ void NodeEngine::Impl::stray_icmp(TimePoint now, Incoming& in) {
     return;
   }
   const Tuple trigger = quoted->reversed();
-  const ServiceState* service = config_->service_at(trigger.dst, trigger.protocol);
-  if (service == nullptr && !config_->server_of(trigger)) {
-    count(Counter::drops_no_service);
-    return;
-  }
+  const Side side = config_->side_of(trigger);
+  if (side.kind == Side::Kind::none) return count(Counter::drops_no_service);
   if (join_in_flight(now, in, trigger, true)) return;
-  if (service != nullptr) {
-    recover_client(now, in, *service, trigger, true);
-  } else {
-    recover_server(now, in, trigger, true);
+  switch (side.kind) {
+    case Side::Kind::client:
+      return recover_client(now, in, *side.service, trigger, true);
+    case Side::Kind::server:
+      return recover_server(now, in, trigger, true);
+    case Side::Kind::none:
+      return;
   }
 }
 

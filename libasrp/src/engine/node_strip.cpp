@@ -95,7 +95,7 @@ std::optional<TuplePair> NodeEngine::Impl::verified_ps(TimePoint now, const Inco
   // spec: 4.3.10-1 its packet has the addresses and ports of the server's own packets
   if (message.st2.reversed() != tuple) return refuse(Counter::discarded_tuple);
   if (!config_->cookies().verify(message.tuples(), message.cookie)) return refuse(Counter::discarded_cookie);
-  if (config_->service_of(message.tuples()) == nullptr) return refuse(Counter::discarded_illegitimate);
+  if (!config_->may_exist(message.tuples())) return refuse(Counter::discarded_illegitimate);
   return message.tuples();
 }
 

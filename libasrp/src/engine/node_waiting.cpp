@@ -18,7 +18,7 @@ void NodeEngine::Impl::send_ns(TimePoint now, const TuplePair& tuples, Cookie co
   const IpAddress* local = config_->local_ip(tuples.server_side.family());
   if (local == nullptr) return;
   count(Counter::sent_ns_standalone);
-  send_message(now, {*local, config_->options().port}, {tuples.server_side.dst.address, config_->options().port},
+  send_message(now, {*local, config_->options().port}, {config_->holder_of(tuples), config_->options().port},
                wire::new_session(tuples, cookie, *local, ack_wanted));
 }
 
@@ -70,7 +70,7 @@ void NodeEngine::Impl::set_unprotected(TimePoint now, const TuplePair& tuples) {
   flows_.set_mark(tuples.client_side, FlowMark::unprotected);
   pass_attempt(tuples);
   count(Counter::sessions_unprotected);
-  event(now, EventKind::session_unprotected, tuples.client_side, tuples, tuples.server_side.dst.address, "no NA");
+  event(now, EventKind::session_unprotected, tuples.client_side, tuples, config_->holder_of(tuples), "no NA");
 }
 
 // spec: 4.3.4-3 no further NS for this session
@@ -97,7 +97,7 @@ void NodeEngine::Impl::on_na(TimePoint now, const Endpoint& from, const wire::Me
   if (slot == kNoSlot) return discard(now, Counter::discarded_unmatched, message.st1, from.address);
   const Waiting& waiting = waiting_[slot];
   if (waiting.tuples != message.tuples()) return discard(now, Counter::discarded_tuple, message.st1, from.address);
-  if (waiting.tuples.server_side.dst.address != from.address) {
+  if (config_->holder_of(waiting.tuples) != from.address) {
     return discard(now, Counter::discarded_address, message.st1, from.address);
   }
   if (waiting.cookie != message.cookie) return discard(now, Counter::discarded_cookie, message.st1, from.address);

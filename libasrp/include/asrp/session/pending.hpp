@@ -45,7 +45,8 @@ struct Recovery {
 
   Tuple trigger;  // of the first held packet, as it was (an ICMP error: of the packet that it answers, reversed)
   RecoveryKind kind = RecoveryKind::client;
-  bool may_create = false;  // UDP from the client's side, or a SYN: not found means a new session
+  bool may_create = false;       // UDP from the client's side, or a SYN: not found means a new session
+  bool begins_with_syn = false;  // the first packet that is held is a SYN
   TimePoint started;
   TimePoint round_started;
   TimePoint due;  // of the timer that counts
@@ -60,9 +61,6 @@ struct Recovery {
   std::uint32_t first_held = kNoSlot;
   std::uint32_t last_held = kNoSlot;
   std::size_t held_count = 0;
-
-  /// The first packet that is held is a SYN.
-  [[nodiscard]] bool begins_with_syn() const { return may_create && trigger.protocol == Protocol::tcp; }
 };
 
 /// A session whose NS asked for an NA that has not come yet.
