@@ -47,11 +47,12 @@ std::string read_filter(const ControlRequest& request, Filter& out) {
   return {};
 }
 
-std::string backup_object(const session::Backup& backup) {
+std::string backup_object(engine::Role role, const session::Backup& backup) {
   const auto& [client_side, server_side] = backup.tuples;
-  return "{\"protocol\":\"" + to_string(server_side.protocol) + "\",\"client\":\"" + client_side.src.to_string() +
-         "\",\"address\":\"" + client_side.dst.to_string() + "\",\"source\":\"" + server_side.src.to_string() +
-         "\",\"server_address\":\"" + server_side.dst.to_string() + "\",\"node\":\"" + backup.node_local_ip.to_string() +
+  return "{\"mode\":\"" + std::string(role == engine::Role::psv ? "psv" : "act") + "\",\"protocol\":\"" +
+         to_string(server_side.protocol) + "\",\"client\":\"" + client_side.src.to_string() + "\",\"address\":\"" +
+         client_side.dst.to_string() + "\",\"source\":\"" + server_side.src.to_string() + "\",\"server_address\":\"" +
+         server_side.dst.to_string() + "\",\"node\":\"" + backup.node_local_ip.to_string() +
          "\",\"session_data_octets\":" + std::to_string(backup.data_size) + "}";
 }
 
@@ -60,10 +61,14 @@ class Lines final : public runtime::LineSource {
   Lines(HolderAccess& holder, const Filter& filter) : holder_(holder), filter_(filter) {}
   More append(std::string& out) override {
     for (std::uint32_t looked = 0; looked < kNumbersAPiece; ++looked, ++next_) {
-      if (next_ >= holder_.engine().backup_limit()) return More::no;
-      const auto backup = holder_.engine().backup(next_);
+      if (next_ >= holder_.engine().backup_limit(role_)) {
+        if (role_ == engine::Role::act) return More::no;
+        role_ = engine::Role::act;
+        next_ = 0;
+      }
+      const auto backup = holder_.engine().backup(role_, next_);
       if (!backup || !filter_.matches(*backup)) continue;
-      out += backup_object(*backup) + "\n";
+      out += backup_object(role_, *backup) + "\n";
       ++count_;
     }
     return More::yes;
@@ -73,6 +78,7 @@ class Lines final : public runtime::LineSource {
  private:
   HolderAccess& holder_;
   Filter filter_;
+  engine::Role role_ = engine::Role::psv;
   std::uint32_t next_ = 0;
   std::uint64_t count_ = 0;
 };

@@ -376,12 +376,12 @@ class Control(unittest.TestCase):
             self.assertEqual(self.ctl("sessions", *wrong).returncode, 2, wrong)
 
     def test_backups_and_queries(self) -> None:
-        self.stream("backups", {"protocol": "udp", "client": "[2001:db8::1]:5", "address": "x", "source": "y", "server_address": "z",
-                                "node": "192.0.2.10", "session_data_octets": 4}, end={"backups": 1})
+        self.stream("backups", {"mode": "psv", "protocol": "udp", "client": "[2001:db8::1]:5", "address": "x", "source": "y",
+                                "server_address": "z", "node": "192.0.2.10", "session_data_octets": 4}, end={"backups": 1})
         done = self.ctl("backups", "--client", "2001:db8::/32", "--node", "192.0.2.10", "--proto", "udp", "--port", "53")
         self.assertEqual(self._daemon.requests[-1], {"command": "backups", "client": "2001:db8::/32", "node": "192.0.2.10",
                                                      "protocol": "udp", "port": 53})
-        self.assertEqual(done.stdout.splitlines()[1].split(), ["udp", "[2001:db8::1]:5", "x", "y", "z", "192.0.2.10", "4"])
+        self.assertEqual(done.stdout.splitlines()[1].split(), ["psv", "udp", "[2001:db8::1]:5", "x", "y", "z", "192.0.2.10", "4"])
         self.assertEqual(done.stdout.splitlines()[2], "1 backups")
         self.stream("queries", {"flow": "tcp a>b", "from": "client", "age_ms": 1.25, "repeats": 1, "held_packets": 2,
                                 "holders": [{"address": "10.0.0.1", "answer": "silent"}, {"address": "10.0.0.2", "answer": "no session"}]},

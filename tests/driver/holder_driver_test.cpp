@@ -231,9 +231,10 @@ TEST_CASE("backups: all that are kept, in pieces, and those that a filter matche
   CHECK(count(R"(,"protocol":"udp")") == 0);
   twin.send(R"({"command":"backups","client":"203.0.113.5"})");
   CHECK(twin.read_piece());  // a piece looks at some, wanted or not
-  CHECK(twin.read().find(
-            R"({"protocol":"tcp","client":"203.0.113.5:4000","address":"198.51.100.1:80","source":"10.0.9.9:1005",)"
-            R"("server_address":"10.0.0.1:8080","node":"192.0.2.10","session_data_octets":0})") != std::string::npos);
+  CHECK(twin.read().find(R"({"mode":"psv","protocol":"tcp","client":"203.0.113.5:4000","address":"198.51.100.1:80",)"
+                         R"("source":"10.0.9.9:1005",)"
+                         R"("server_address":"10.0.0.1:8080","node":"192.0.2.10","session_data_octets":0})") !=
+        std::string::npos);
   for (const char* wrong : {R"("client":"x")", R"("node":"1.2.3.4/33")", R"("protocol":"icmp")"})
     CHECK(twin.ask(std::string(R"({"command":"backups",)") + wrong + "}").find("\"kind\":\"argument\"") != std::string::npos);
 }

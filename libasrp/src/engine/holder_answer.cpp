@@ -33,21 +33,29 @@ void HolderEngine::Impl::answer_query(TimePoint now, const HolderInput& input) {
   // spec: 4.3.7-1. The QS packet's header with only the addresses swapped: the ports stay where they are.
   const Endpoint from{input.to.address, input.from.port};
   const Endpoint to{input.from.address, input.to.port};
-  const std::uint32_t slot = table.find(query.st1);
-  if (slot != session::kNoSlot) {
-    if (const auto backup = table.read(slot)) {
-      const auto rs = wire::with_tuples(wire::MsgType::RS, backup->tuples, query.cookie, backup->session_data());
-      send_standalone(now, rs, from, to);
-      return;
-    }
+  for (Book& book : books) {
+    const bool is_asked = book.role == Role::psv ? input.asks_psv : input.asks_act;
+    if (is_asked && answer_from(now, book, input, from, to)) return;
   }
   send_standalone(now, wire::recovery_no_session(query), from, to);
+}
+
+/// False if this book does not have the session.
+bool HolderEngine::Impl::answer_from(TimePoint now, Book& book, const HolderInput& input, const Endpoint& from,
+                                     const Endpoint& to) {
+  const std::uint32_t slot = book.table.find(input.message.st1);
+  if (slot == session::kNoSlot) return false;
+  const auto backup = book.table.read(slot);
+  if (!backup) return false;
+  const auto rs = wire::with_tuples(wire::MsgType::RS, backup->tuples, input.message.cookie, backup->session_data());
+  send_standalone(now, rs, from, to);
+  return true;
 }
 
 /// NA or NC: to the Node-Local-IP, from the address that the session is with.
 void HolderEngine::Impl::send_answer(TimePoint now, const HolderInput& input) {
   const IpAddress& node = input.message.node_local_ip;
-  IpAddress own = input.message.st2.dst.address;
+  IpAddress own = input.book->inbound(input.message.tuples()).dst.address;
   if (own.family() != node.family()) {
     const auto same_family = [&](const IpAddress& a) { return a.family() == node.family(); };
     const auto found = std::find_if(local_ips.begin(), local_ips.end(), same_family);

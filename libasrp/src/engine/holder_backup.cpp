@@ -17,16 +17,22 @@ session::Backup backup_of(const wire::Message& ns) {
   return backup;
 }
 
+LocalState conflict_state(const Book& book, std::uint32_t slot) {
+  for (const Book::KnownState& known : book.conflict_states) {
+    if (known.slot == slot) return known.state;
+  }
+  return LocalState::opening;  // stored in this burst: its packet is about to reach the stack
+}
+
 }  // namespace
 
 // Asks ahead, in one call for the whole burst, for the sessions that stand in the way of its NS.
 void HolderEngine::Impl::want_conflict_looks() {
-  if (stores == 0) return;
   for (std::uint32_t place = 0; place < inputs.size(); ++place) {
     const HolderInput& input = inputs[place];
     if (input.kind != Kind::store || input.message.protocol != Protocol::tcp) continue;
-    want_conflict_look(input.message.st1, input.message.tuples());
-    want_conflict_look(input.message.st2, input.message.tuples());
+    want_conflict_look(*input.book, input.message.st1, input.message.tuples());
+    want_conflict_look(*input.book, input.message.st2, input.message.tuples());
     want_taken_look(place);
   }
 }
@@ -38,25 +44,18 @@ void HolderEngine::Impl::want_taken_look(std::uint32_t place) {
   const HolderInput& input = inputs[place];
   const wire::Message& ns = input.message;
   if (!input.has_packet || !input.view->is_tcp_syn() || ns.st1.src == ns.st2.src) return;
-  if (table.find(ns.st2) != session::kNoSlot) return;
-  looks.push_back({place, Why::taken});
+  if (input.book->table.find(ns.st2) != session::kNoSlot) return;
+  looks.push_back({input.book, place, Why::taken});
   look_tuples.push_back(ns.st2);
 }
 
-void HolderEngine::Impl::want_conflict_look(const Tuple& tuple, const TuplePair& wanted) {
-  const std::uint32_t slot = table.find(tuple);
+void HolderEngine::Impl::want_conflict_look(Book& book, const Tuple& tuple, const TuplePair& wanted) {
+  const std::uint32_t slot = book.table.find(tuple);
   if (slot == session::kNoSlot) return;
-  const auto older = table.read(slot);
+  const auto older = book.table.read(slot);
   if (!older || older->tuples == wanted) return;
-  looks.push_back({slot, Why::conflict});
-  look_tuples.push_back(older->tuples.server_side);
-}
-
-LocalState HolderEngine::Impl::conflict_state(std::uint32_t slot) const {
-  for (const KnownState& known : conflict_states) {
-    if (known.slot == slot) return known.state;
-  }
-  return LocalState::opening;  // stored in this burst: its packet is about to reach the stack
+  looks.push_back({&book, slot, Why::conflict});
+  look_tuples.push_back(book.inbound(older->tuples));
 }
 
 // spec: 4.3.3-1 (client side first)
@@ -64,9 +63,9 @@ void HolderEngine::Impl::take_backup(TimePoint now, HolderInput& input) {
   const wire::Message& ns = input.message;
   bool replaces = false;
   for (const std::uint8_t side_flag : {wire::kFlagCc, std::uint8_t{0}}) {
-    const std::uint32_t slot = table.find(side_flag != 0 ? ns.st1 : ns.st2);
+    const std::uint32_t slot = input.book->table.find(side_flag != 0 ? ns.st1 : ns.st2);
     if (slot == session::kNoSlot) continue;
-    const auto older = table.read(slot);
+    const auto older = input.book->table.read(slot);
     if (!older) continue;
     if (older->tuples == ns.tuples()) return refresh(now, input, slot);
     if (!give_way(now, input, slot, older->tuples, side_flag)) return;
@@ -89,16 +88,17 @@ void HolderEngine::Impl::refuse_taken(TimePoint now, HolderInput& input) {
 bool HolderEngine::Impl::give_way(TimePoint now, HolderInput& input, std::uint32_t slot, const TuplePair& older,
                                   std::uint8_t side_flag) {
   const wire::Message& ns = input.message;
+  Book& book = *input.book;
   const bool same_client = older.client_side.src == ns.st1.src;
   bool is_gone = false;
   if (ns.protocol == Protocol::tcp) {
-    const LocalState state = conflict_state(slot);
+    const LocalState state = conflict_state(book, slot);
     // Without a socket a young one may be in a handshake with SYN cookies. Its own client can't be in two at once.
-    if (state == LocalState::none) is_gone = same_client || life.life(slot) != session::Life::young;
+    if (state == LocalState::none) is_gone = same_client || book.life.life(slot) != session::Life::young;
     if (state == LocalState::time_wait) is_gone = same_client;
   }
   if (is_gone) {
-    release(now, slot, HolderCounter::released_replaced, "replaced");
+    release(now, book, slot, HolderCounter::released_replaced, "replaced");
     return true;
   }
   count(side_flag != 0 ? HolderCounter::conflicts_client : HolderCounter::conflicts_server);
@@ -110,7 +110,8 @@ bool HolderEngine::Impl::give_way(TimePoint now, HolderInput& input, std::uint32
 }
 
 void HolderEngine::Impl::refresh(TimePoint now, HolderInput& input, std::uint32_t slot) {
-  if (!table.update(slot, backup_of(input.message))) {
+  Book& book = *input.book;
+  if (!book.table.update(slot, backup_of(input.message))) {
     count(HolderCounter::store_full);
     input.outcome = Outcome::full;
     return;
@@ -120,19 +121,20 @@ void HolderEngine::Impl::refresh(TimePoint now, HolderInput& input, std::uint32_
   // Perhaps a new session with the same tuples: of the old one's end we may have yet to hear. For UDP only what ended begins
   // anew, the flow is the same as long as conntrack has it.
   const bool is_tcp = input.message.protocol == Protocol::tcp;
-  if (is_tcp || life.life(slot) != session::Life::settled) begin_life(now, slot, is_tcp);
+  if (is_tcp || book.life.life(slot) != session::Life::settled) begin_life(now, book, slot, is_tcp);
 }
 
 void HolderEngine::Impl::store(TimePoint now, HolderInput& input, bool replaces) {
-  const bool has_room = make_room(now) && make_embryonic_room(now);
-  const std::uint32_t slot = has_room ? table.add(backup_of(input.message)) : session::kNoSlot;
+  Book& book = *input.book;
+  const bool has_room = make_room(now, book) && make_embryonic_room(now, book);
+  const std::uint32_t slot = has_room ? book.table.add(backup_of(input.message)) : session::kNoSlot;
   if (slot == session::kNoSlot) {
     count(HolderCounter::store_full);
     input.outcome = Outcome::full;
     return;
   }
   count(HolderCounter::backups_stored);
-  begin_life(now, slot, replaces);
+  begin_life(now, book, slot, replaces);
   accept_backup(input);
   events.on_event({.at = now, .kind = EventKind::backup_stored, .session = input.message.tuples()});
 }
@@ -147,32 +149,32 @@ void HolderEngine::Impl::accept_backup(HolderInput& input) {
 
 /// In a full store a UDP flow that has ended here, and stays only for what a node may still have of it, makes room. Backups of
 /// sessions that live never do: the look-up that was made for it finds those that go on.
-bool HolderEngine::Impl::make_room(TimePoint now) {
-  while (table.size() >= options.max_backups && !giving_way.empty()) {
-    const std::uint32_t slot = giving_way.back();
-    giving_way.pop_back();
-    if (life.life(slot) != session::Life::lingering) continue;  // it has begun anew in this burst
-    release(now, slot, HolderCounter::released_gave_way, "gave way");
+bool HolderEngine::Impl::make_room(TimePoint now, Book& book) {
+  while (book.table.size() >= options.max_backups && !book.giving_way.empty()) {
+    const std::uint32_t slot = book.giving_way.back();
+    book.giving_way.pop_back();
+    if (book.life.life(slot) != session::Life::lingering) continue;  // it has begun anew in this burst
+    release(now, book, slot, HolderCounter::released_gave_way, "gave way");
   }
-  return table.size() < options.max_backups;
+  return book.table.size() < options.max_backups;
 }
 
 /// Embryonic backups have a bounded part of the store: the oldest without a session makes room. Those that have one are settled
 /// by the look-up that was made for it, and so never evicted.
-bool HolderEngine::Impl::make_embryonic_room(TimePoint now) {
-  while (life.embryonic() >= options.max_embryonic && !evictable.empty()) {
-    const std::uint32_t slot = evictable.back();
-    evictable.pop_back();
-    const session::Life state = life.life(slot);
+bool HolderEngine::Impl::make_embryonic_room(TimePoint now, Book& book) {
+  while (book.life.embryonic() >= options.max_embryonic && !book.evictable.empty()) {
+    const std::uint32_t slot = book.evictable.back();
+    book.evictable.pop_back();
+    const session::Life state = book.life.life(slot);
     if (state != session::Life::young && state != session::Life::unseen) continue;
-    release(now, slot, HolderCounter::released_evicted, "evicted");
+    release(now, book, slot, HolderCounter::released_evicted, "evicted");
   }
-  return life.embryonic() < options.max_embryonic;
+  return book.life.embryonic() < options.max_embryonic;
 }
 
-void HolderEngine::Impl::drop_rolled_back(TimePoint now) {
-  for (const std::uint32_t slot : table.rolled_back()) {
-    life.remove(slot);
+void HolderEngine::Impl::drop_rolled_back(TimePoint now, Book& book) {
+  for (const std::uint32_t slot : book.table.rolled_back()) {
+    book.life.remove(slot);
     count(HolderCounter::backups_unsaved);
     events.on_event({.at = now, .kind = EventKind::backup_released, .detail = "commit failed"});
   }

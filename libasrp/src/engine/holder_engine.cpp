@@ -10,8 +10,10 @@
 namespace asrp::engine {
 
 HolderEngine::Impl::Impl(HolderOptions o, session::RecordStore& store, LocalSessions& local, Paths& p, RandomSource& random,
-                         EventSink& sink)
-    : table(store, random.u64()), sessions(local), paths(p), events(sink) {
+                         EventSink& sink, session::RecordStore* act_store)
+    : sessions(local), paths(p), events(sink) {
+  books.emplace_back(Role::psv, store, random.u64());
+  if (act_store != nullptr) books.emplace_back(Role::act, *act_store, random.u64());
   use_options(std::move(o));
 }
 
@@ -35,19 +37,22 @@ void HolderEngine::Impl::flush(TimePoint now) {
     }
     if (input.kind == Kind::store) take_backup(now, input);
   }
-  const bool committed = table.commit();
-  if (!committed) {
-    count(HolderCounter::store_commit_failed);
-    drop_rolled_back(now);
-    for (HolderInput& input : inputs) {
-      input.answer.reset();  // an NC may have named a backup that is gone again
-      if (input.outcome == Outcome::stored) input.outcome = Outcome::full;
-    }
-  }
+  for (Book& book : books) commit(now, book);
   for (HolderInput& input : inputs) deliver(now, input);
   inputs.clear();
   held_octets.clear();
-  stores = 0;
+}
+
+void HolderEngine::Impl::commit(TimePoint now, Book& book) {
+  book.stores = 0;
+  if (book.table.commit()) return;
+  count(HolderCounter::store_commit_failed);
+  drop_rolled_back(now, book);
+  for (HolderInput& input : inputs) {
+    if (input.book != &book) continue;
+    input.answer.reset();  // an NC may have named a backup that is gone again
+    if (input.outcome == Outcome::stored) input.outcome = Outcome::full;
+  }
 }
 
 void HolderEngine::Impl::deliver(TimePoint now, HolderInput& input) {
@@ -101,13 +106,14 @@ void HolderEngine::Impl::deliver_without_message(const HolderInput& input) {
 
 std::optional<TimePoint> HolderEngine::Impl::next_timeout() const {
   if (!ready) return std::nullopt;
-  if (!noticed.empty()) return last_input;
-  std::optional<TimePoint> next = life.next_due();
-  const auto earlier = [&](TimePoint t) { next = next ? std::min(*next, t) : t; };
-  if (reconcile_at) {
-    earlier(reconcile_slice);
-  } else if (reconcile_wanted) {
-    earlier(*reconcile_wanted);
+  std::optional<TimePoint> next;
+  const auto earlier = [&](std::optional<TimePoint> t) {
+    if (t) next = next ? std::min(*next, *t) : *t;
+  };
+  for (const Book& book : books) {
+    if (!book.noticed.empty()) return last_input;
+    earlier(book.life.next_due());
+    earlier(book.reconcile_at ? book.reconcile_slice : book.reconcile_wanted);
   }
   return next;
 }
@@ -115,8 +121,8 @@ std::optional<TimePoint> HolderEngine::Impl::next_timeout() const {
 // --- the facade ----------------------------------------------------------------------------------------------------------
 
 HolderEngine::HolderEngine(HolderOptions options, session::RecordStore& store, LocalSessions& sessions, Paths& paths,
-                           RandomSource& random, EventSink& events)
-    : impl_(std::make_unique<Impl>(std::move(options), store, sessions, paths, random, events)) {}
+                           RandomSource& random, EventSink& events, session::RecordStore* act_store)
+    : impl_(std::make_unique<Impl>(std::move(options), store, sessions, paths, random, events, act_store)) {}
 
 HolderEngine::~HolderEngine() = default;
 
@@ -134,7 +140,7 @@ void HolderEngine::on_packet(TimePoint now, PacketId id, Direction direction, Oc
   if (direction == Direction::inbound) {
     impl_->count(HolderCounter::packets_inbound);
     impl_->read_inbound(now, input, packet);
-    if (input.kind == HolderInput::Kind::store) ++impl_->stores;
+    if (input.kind == HolderInput::Kind::store) ++input.book->stores;
     return;
   }
   impl_->count(HolderCounter::packets_outbound);
@@ -161,7 +167,8 @@ void HolderEngine::on_session_end(TimePoint now, const Tuple& session) {
 void HolderEngine::on_notices_lost(TimePoint now) {
   impl_->last_input = now;
   impl_->count(HolderCounter::notices_lost);
-  if (impl_->ready) impl_->reconcile_wanted = now;
+  if (!impl_->ready) return;
+  for (Book& book : impl_->books) book.reconcile_wanted = now;
 }
 
 void HolderEngine::on_timeout(TimePoint now) {
@@ -191,15 +198,29 @@ std::optional<TimePoint> HolderEngine::next_timeout() const { return impl_->next
 const Counters<HolderCounter>& HolderEngine::counters() const { return impl_->counters; }
 const HolderOptions& HolderEngine::options() const { return impl_->options; }
 
-std::optional<session::Backup> HolderEngine::backup(std::uint32_t number) const {
-  if (!impl_->table.in_use(number)) return std::nullopt;
-  return impl_->table.read(number);
+std::optional<session::Backup> HolderEngine::backup(Role role, std::uint32_t number) const {
+  for (Book& book : impl_->books) {
+    if (book.role == role && book.table.in_use(number)) return book.table.read(number);
+  }
+  return std::nullopt;
 }
 
-std::uint32_t HolderEngine::backup_limit() const { return impl_->table.slot_limit(); }
+std::uint32_t HolderEngine::backup_limit(Role role) const {
+  for (const Book& book : impl_->books) {
+    if (book.role == role) return book.table.slot_limit();
+  }
+  return 0;
+}
 
 HolderEngine::Gauges HolderEngine::gauges() const {
-  return {impl_->table.size(), impl_->life.embryonic(), impl_->table.octets() + impl_->life.octets()};
+  Gauges out{};
+  for (const Book& book : impl_->books) {
+    out.backups += book.table.size();
+    out.embryonic += book.life.embryonic();
+    out.index_octets += book.table.octets() + book.life.octets();
+    if (book.role == Role::act) out.act_backups = book.table.size();
+  }
+  return out;
 }
 
 }  // namespace asrp::engine

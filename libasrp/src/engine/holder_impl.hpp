@@ -8,6 +8,7 @@
 //   holder_life.cpp     how long a backup lives
 #pragma once
 
+#include <deque>
 #include <optional>
 #include <span>
 #include <vector>
@@ -15,10 +16,9 @@
 #include "asrp/engine/holder_engine.hpp"
 #include "asrp/packet/locate.hpp"
 #include "asrp/packet/packet_view.hpp"
-#include "asrp/session/backup_life.hpp"
-#include "asrp/session/backup_table.hpp"
 #include "asrp/wire/decode.hpp"
 #include "asrp/wire/message.hpp"
+#include "engine/holder_book.hpp"
 
 namespace asrp::engine {
 
@@ -39,9 +39,12 @@ struct HolderInput {
   Outcome outcome = Outcome::none;
   bool has_packet = false;
   bool is_separate = false;
-  bool is_taken = false;      // a session without a backup has its server-side tuple
+  bool is_taken = false;  // a session without a backup has its server-side tuple
+  bool asks_psv = false;  // a QS: which books it is looked up in
+  bool asks_act = false;
   bool data_is_held = false;  // message.session_data lies in held_octets_, at `held_offset`
   packet::Carriage carriage = packet::Carriage::standalone;
+  Book* book = nullptr;  // of an NS
   PacketId id;
   std::optional<packet::PacketView> view;
   packet::Located located;
@@ -75,36 +78,36 @@ struct HolderEngine::Impl {
     taken
   };
   struct Look {
+    Book* book;
     std::uint32_t slot;  // `taken`: place of the input
     Why why;
   };
-  struct KnownState {
-    std::uint32_t slot;
-    LocalState state;
-  };
 
-  Impl(HolderOptions o, session::RecordStore& store, LocalSessions& local, Paths& p, RandomSource& random, EventSink& sink);
+  Impl(HolderOptions o, session::RecordStore& store, LocalSessions& local, Paths& p, RandomSource& random, EventSink& sink,
+       session::RecordStore* act_store);
 
   // holder_engine.cpp
   void use_options(HolderOptions o);
   void flush(TimePoint now);
   void deliver(TimePoint now, HolderInput& input);
   void deliver_without_message(const HolderInput& input);
+  void commit(TimePoint now, Book& book);
   [[nodiscard]] std::optional<TimePoint> next_timeout() const;
   [[nodiscard]] bool is_local(const IpAddress& address) const;
+  Book& psv() { return books.front(); }
   void count(HolderCounter c, std::uint64_t n = 1) { counters.add(c, n); }
 
   // holder_inbound.cpp
   void read_inbound(TimePoint now, HolderInput& input, Octets packet);
   void read_message(TimePoint now, HolderInput& input);
   void read_standalone(TimePoint now, const Endpoint& from, const Endpoint& to, Octets octets);
-  bool accepts(TimePoint now, const HolderInput& input);
+  bool accepts(TimePoint now, HolderInput& input);
   void refuse(TimePoint now, const HolderInput& input, HolderCounter reason);
   void count_received(TimePoint now, const HolderInput& input, const IpAddress& peer);
 
   // holder_backup.cpp
   void want_conflict_looks();
-  void want_conflict_look(const Tuple& tuple, const TuplePair& wanted);
+  void want_conflict_look(Book& book, const Tuple& tuple, const TuplePair& wanted);
   void want_taken_look(std::uint32_t place);
   void take_backup(TimePoint now, HolderInput& input);
   bool give_way(TimePoint now, HolderInput& input, std::uint32_t slot, const TuplePair& older, std::uint8_t side_flag);
@@ -112,45 +115,47 @@ struct HolderEngine::Impl {
   void refresh(TimePoint now, HolderInput& input, std::uint32_t slot);
   void store(TimePoint now, HolderInput& input, bool replaces);
   void accept_backup(HolderInput& input);
-  bool make_room(TimePoint now);
-  bool make_embryonic_room(TimePoint now);
-  void drop_rolled_back(TimePoint now);
-  [[nodiscard]] LocalState conflict_state(std::uint32_t slot) const;
+  bool make_room(TimePoint now, Book& book);
+  bool make_embryonic_room(TimePoint now, Book& book);
+  void drop_rolled_back(TimePoint now, Book& book);
 
   // holder_answer.cpp
   void answer_query(TimePoint now, const HolderInput& input);
+  bool answer_from(TimePoint now, Book& book, const HolderInput& input, const Endpoint& from, const Endpoint& to);
   void send_answer(TimePoint now, const HolderInput& input);
   bool send_standalone(TimePoint now, const wire::Message& message, const Endpoint& from, const Endpoint& to);
 
   // holder_push.cpp
   void push(TimePoint now, const HolderInput& input);
   [[nodiscard]] bool wants_push(const TuplePair& session) const;
-  [[nodiscard]] bool has_predecessor(std::uint32_t slot) const;
+  [[nodiscard]] bool has_predecessor(const Book& book, std::uint32_t slot) const;
 
   // holder_life.cpp
   void load(TimePoint now);
+  void load(TimePoint now, Book& book);
   void on_session_end(TimePoint now, const Tuple& ended);
-  void begin_reconciliation(TimePoint now);
+  void on_session_end(TimePoint now, Book& book, std::uint32_t slot, const Tuple& ended);
+  void begin_reconciliation(TimePoint now, Book& book);
   void maintain(TimePoint now);
-  void want_look(TimePoint now, std::uint32_t slot, Why why);
-  void want_due_looks(TimePoint now);
-  void want_eviction_looks(TimePoint now);
-  void want_room_looks(TimePoint now);
-  void want_reconcile_looks(TimePoint now);
+  void want_looks(TimePoint now, Book& book);
+  void want_look(TimePoint now, Book& book, std::uint32_t slot, Why why);
+  void want_due_looks(TimePoint now, Book& book);
+  void want_eviction_looks(TimePoint now, Book& book);
+  void want_room_looks(TimePoint now, Book& book);
+  void want_reconcile_looks(TimePoint now, Book& book);
   void look_up();
   void apply(TimePoint now, const Look& look, LocalState state, const Tuple& session);
   void apply_opening(TimePoint now, const Look& look);
   void apply_none(TimePoint now, const Look& look, const Tuple& session);
-  void ended(TimePoint now, std::uint32_t slot, const Tuple& session);
-  void release(TimePoint now, std::uint32_t slot, HolderCounter reason, std::string_view detail);
-  void begin_life(TimePoint now, std::uint32_t slot, bool ambiguous);
-  [[nodiscard]] Duration linger_of(const Tuple& session) const;
+  void ended(TimePoint now, Book& book, std::uint32_t slot, const Tuple& session);
+  void release(TimePoint now, Book& book, std::uint32_t slot, HolderCounter reason, std::string_view detail);
+  void begin_life(TimePoint now, Book& book, std::uint32_t slot, bool ambiguous);
+  [[nodiscard]] Duration linger_of(const Book& book, const Tuple& session) const;
 
   HolderOptions options;
   std::vector<IpAddress> local_ips;  // sorted; in force
   std::vector<IpAddress> host_ips;   // as the driver told
-  session::BackupTable table;
-  session::BackupLife life;
+  std::deque<Book> books;            // that of PSV first
   LocalSessions& sessions;
   Paths& paths;
   EventSink& events;
@@ -161,21 +166,12 @@ struct HolderEngine::Impl {
   std::vector<HolderInput> inputs;  // of this burst
   Buffer held_octets;               // Session-Data of its standalone messages
   Buffer message_octets;            // scratch: an encoded message
-  std::size_t stores = 0;           // inputs of kind `store`
 
   // Look-ups: wanted, then done in one call.
   std::vector<Look> looks;
   std::vector<Tuple> look_tuples;
   std::vector<LocalState> look_states;
-  std::vector<std::uint32_t> due_slots;       // scratch
-  std::vector<std::uint32_t> noticed;         // slots whose end was reported
-  std::vector<KnownState> conflict_states;    // of this burst
-  std::vector<std::uint32_t> evictable;       // of this burst: embryonic ones without a session, oldest last
-  std::vector<std::uint32_t> giving_way;      // of this burst: lingering ones whose flow is over, due first last
-  std::optional<std::uint32_t> reconcile_at;  // slot that is next in a reconciliation
-  TimePoint reconcile_slice{};                // when the next slice is due
-  std::optional<TimePoint> reconcile_wanted;  // when to begin one
-  TimePoint last_reconciliation{};
+  std::vector<std::uint32_t> due_slots;  // scratch
   TimePoint last_input{};
 };
 

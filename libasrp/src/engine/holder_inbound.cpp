@@ -136,9 +136,10 @@ void HolderEngine::Impl::read_standalone(TimePoint now, const Endpoint& from, co
   count_received(now, input, from.address);
   if (input.message.type == wire::MsgType::QS) {
     input.kind = Kind::query;
+    input.asks_psv = true;
   } else if (accepts(now, input)) {
     input.kind = Kind::store;
-    ++stores;
+    ++input.book->stores;
   } else {
     return;
   }
@@ -150,7 +151,7 @@ void HolderEngine::Impl::read_standalone(TimePoint now, const Endpoint& from, co
 }
 
 /// True for an NS that this holder stores (decision 20).
-bool HolderEngine::Impl::accepts(TimePoint now, const HolderInput& input) {
+bool HolderEngine::Impl::accepts(TimePoint now, HolderInput& input) {
   const wire::Message& m = input.message;
   const auto refused = [&](HolderCounter reason) {
     refuse(now, input, reason);
@@ -159,6 +160,7 @@ bool HolderEngine::Impl::accepts(TimePoint now, const HolderInput& input) {
   if (m.type != wire::MsgType::NS) return refused(HolderCounter::discarded_unexpected);
   if (m.protocol != Protocol::tcp && m.protocol != Protocol::udp) return refused(HolderCounter::discarded_protocol);
   if (has_unspecified(m.st1) || has_unspecified(m.st2)) return refused(HolderCounter::discarded_unspecified);
+  input.book = &psv();
   if (!is_local(m.st2.dst.address)) return refused(HolderCounter::discarded_address);
   if (input.has_packet && m.st2 != input.view->tuple()) return refused(HolderCounter::discarded_tuple);
   if (m.session_data.size() > kMaxSessionData) return refused(HolderCounter::discarded_session_data);

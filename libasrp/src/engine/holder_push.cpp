@@ -20,8 +20,8 @@ bool HolderEngine::Impl::wants_push(const TuplePair& session) const {
 /// A SYN/ACK answers a connection that begins. A backup whose session was seen to be further than that is of an earlier one
 /// with the same tuple, and the new one came without NS (its node took this holder for gone): the backup would lead its packets
 /// to the earlier client.
-bool HolderEngine::Impl::has_predecessor(std::uint32_t slot) const {
-  const session::Life state = life.life(slot);
+bool HolderEngine::Impl::has_predecessor(const Book& book, std::uint32_t slot) const {
+  const session::Life state = book.life.life(slot);
   return state == session::Life::settled || state == session::Life::ending;
 }
 
@@ -34,14 +34,15 @@ void HolderEngine::Impl::push(TimePoint now, const HolderInput& input) {
   if (view.is_tcp() && !is_syn_ack) return outbox.accept(input.id, kMarkDone);
   const std::uint32_t mark = view.is_udp() ? kMarkDone : 0;
 
-  const std::uint32_t slot = table.find(view.tuple());
-  const auto backup = slot == session::kNoSlot ? std::nullopt : table.read(slot);
+  Book& book = psv();
+  const std::uint32_t slot = book.table.find(view.tuple());
+  const auto backup = slot == session::kNoSlot ? std::nullopt : book.table.read(slot);
   if (!backup || backup->tuples.server_side.reversed() != view.tuple()) {
     count(HolderCounter::push_no_backup);
     return outbox.accept(input.id, mark);
   }
-  if (is_syn_ack && has_predecessor(slot)) {
-    release(now, slot, HolderCounter::released_replaced, "connection without NS");
+  if (is_syn_ack && has_predecessor(book, slot)) {
+    release(now, book, slot, HolderCounter::released_replaced, "connection without NS");
     return outbox.accept(input.id, mark);
   }
   if (!wants_push(backup->tuples)) {

@@ -35,11 +35,12 @@ Command backups_command() {
             if (!arguments->protocol.empty()) request["protocol"] = arguments->protocol;
             if (arguments->port != 0) request["port"] = arguments->port;
             return show_listing(console, request,
-                                {{"PROTO", "protocol"},
+                                {{"MODE", "mode"},
+                                 {"PROTO", "protocol"},
                                  {"CLIENT", "client"},
                                  {"ADDRESS", "address"},
                                  {"SOURCE", "source"},
-                                 {"HERE", "server_address"},
+                                 {"SERVER", "server_address"},
                                  {"NODE", "node"},
                                  {"DATA", "session_data_octets", Align::right}},
                                 [](const json& rest) { return plain(member(rest, "backups")) + " backups\n"; });

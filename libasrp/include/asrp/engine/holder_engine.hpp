@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The backup holder of the draft, PSV mode, sans IO. Takes NS out of packets, stores, answers QS, pushes PS.
+// The backup holder of the draft, sans IO. Takes NS out of packets, stores, answers QS, pushes PS.
 //
 // One ordinary story: a SYN with an inline NS comes in. on_packet(inbound) validates, looks for conflicts, stores; flush()
 // commits the store, and only then is the stripped packet's verdict in the outbox (decision 15). The SYN/ACK passes
@@ -37,21 +37,27 @@ enum class LocalState : std::uint8_t {
 class LocalSessions {
  public:
   virtual ~LocalSessions() = default;
-  /// State of each; `sessions` are ST2 tuples: peer is the source, this host the destination. Batched: one system call per
-  /// burst.
+  /// State of each; in `sessions` the peer is the source, this host the destination. Batched: one system call per burst.
   virtual void look_up(std::span<const Tuple> sessions, std::span<LocalState> states) = 0;
 };
 
 enum class Direction : std::uint8_t { inbound, outbound };
 
+/// What this host is in a session, and so in which of two separate tables its backup is (decision 21).
+enum class Role : std::uint8_t {
+  psv,  // the server: ST2 ends here
+  act,  // the client: ST1 begins here
+};
+
 class HolderEngine final {
  public:
-  /// All references must outlive the engine. Loads nothing: call load() before the first packet.
+  /// All references must outlive the engine. Loads nothing: call load() before the first packet. `act_store`: for the backups
+  /// of sessions in which this host is the client; without it there are none.
   HolderEngine(HolderOptions options, session::RecordStore& store, LocalSessions& sessions, Paths& paths, RandomSource& random,
-               EventSink& events);
+               EventSink& events, session::RecordStore* act_store = nullptr);
   ~HolderEngine();
 
-  /// Builds the index from the store, and drops what has no local session any more (decision 15). Until it returned true the
+  /// Builds the indexes from the stores, and drops what has no local session any more (decision 15). Until it returned true the
   /// engine answers nothing. Call once.
   bool load(TimePoint now);
 
@@ -62,7 +68,7 @@ class HolderEngine final {
   void on_packet(TimePoint now, PacketId id, Direction direction, Octets packet);
   /// A datagram to ASRP-PORT of this host.
   void on_message(TimePoint now, const Endpoint& from, const Endpoint& to, Octets message);
-  /// A socket or a tracked UDP flow ended: an occasion to look (decisions 18, 19). `session` as ST2: peer, then this host.
+  /// A socket or a tracked UDP flow ended: an occasion to look (decisions 18, 19). `session`: peer, then this host.
   /// Ports or addresses that the notice lacks are 0.
   void on_session_end(TimePoint now, const Tuple& session);
   /// Notices were lost (ENOBUFS): look at all.
@@ -80,12 +86,13 @@ class HolderEngine final {
   [[nodiscard]] const Counters<HolderCounter>& counters() const;
   [[nodiscard]] const HolderOptions& options() const;
   struct Gauges {
-    std::size_t backups, embryonic, index_octets;
+    std::size_t backups, embryonic, index_octets;  // of both roles
+    std::size_t act_backups;                       // those of sessions in which this host is the client
   };
   [[nodiscard]] Gauges gauges() const;
-  /// For listings: the backup with this number, if there is one. All have numbers below backup_limit().
-  [[nodiscard]] std::optional<session::Backup> backup(std::uint32_t number) const;
-  [[nodiscard]] std::uint32_t backup_limit() const;
+  /// For listings: the backup of this role with this number, if there is one. All have numbers below backup_limit().
+  [[nodiscard]] std::optional<session::Backup> backup(Role role, std::uint32_t number) const;
+  [[nodiscard]] std::uint32_t backup_limit(Role role) const;
 
  private:
   struct Impl;
