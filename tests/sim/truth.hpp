@@ -105,11 +105,14 @@ class Truth {
     if (found != running.end() && tuples.client_side.protocol == Protocol::tcp)
       sessions[found->second].has_reached(tuples.server_side);
   }
-  /// UDP: its server's holder was away, and the session, or the one that had its port before, has backups at two servers since.
+  /// UDP: its server's holder was away, and the session, or the one that had its port before, began anew at another server
+  /// since. Nodes with an entry of the former keep to that.
   [[nodiscard]] bool is_moved(std::uint32_t id) const {
     const Session& session = sessions[id];
     if (session.client_side.protocol != Protocol::udp) return false;
-    return session.was_exposed || (session.follows && sessions[*session.follows].was_exposed);
+    const auto is_elsewhere = [&](const Tuple& peer) { return peer != session.protected_tuples.server_side; };
+    return session.was_exposed || std::any_of(session.unchecked.begin(), session.unchecked.end(), is_elsewhere) ||
+           (session.follows && sessions[*session.follows].was_exposed);
   }
   /// Full NAT: an ICMP error quotes the SYN of `owner_of_it`, which a router complained of before the holder could answer its
   /// NS: the mapping is the one of session `receiver`, whose client the error came to. The NC comes behind it, and the SYN has
