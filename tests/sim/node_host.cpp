@@ -18,6 +18,7 @@ void NodeHost::start(engine::NodeOptions options) {
   ++life_;
   armed_.reset();
   acknowledged_.clear();
+  beginning_.clear();
   waiting_.clear();
   burst_.clear();
   foretold_.forget();
@@ -150,7 +151,8 @@ void NodeHost::take(const Buffer& packet) {
     if (!test::slow_verify(packet)) truth_.wrong("node: bad checksum of a standalone message");
     if (view->is_udp() && tuple.dst.port == options_.port) {
       if (const auto m = wire::decode(view->payload()); m && m->message.type == wire::MsgType::NA) {
-        acknowledged_.insert(m->message.st1);
+        // One that comes beside a SYN answers an earlier NS than that SYN's.
+        if (!beginning_.contains(m->message.st1)) acknowledged_.insert(m->message.st1);
       }
       engine_->on_message(agenda_.now(), tuple.src, own, view->payload());
     }
@@ -161,6 +163,7 @@ void NodeHost::take(const Buffer& packet) {
     return queue(Tap::stray, packet);
   }
   if (view->is_tcp_syn() && is_to_service(tuple)) {
+    beginning_.insert(tuple);
     acknowledged_.erase(tuple);  // a SYN begins a session: its NS is none after the NA of an earlier one
     return queue(Tap::first, packet);
   }
@@ -208,6 +211,7 @@ void NodeHost::finish() {
   foretold_.before_flush(*engine_);
   engine_->flush(agenda_.now());
   foretold_.after_flush(*engine_);
+  beginning_.clear();
   auto& outbox = engine_->outbox();
   for (const engine::Output& output : outbox.outputs()) {  // what is sent leaves before the verdicts
     if (output.kind != OutputKind::send_flow && output.kind != OutputKind::send_own) continue;

@@ -92,6 +92,7 @@ class NodeHost final : public Host, public engine::EventSink {
   std::uint32_t next_number_ = 1;
   std::size_t events_ = 0;
   std::unordered_set<Tuple, test::TupleHash> acknowledged_;  // client-side tuples for which this engine got an NA
+  std::unordered_set<Tuple, test::TupleHash> beginning_;     // those of SYNs that this burst has brought
 };
 
 }  // namespace asrp::sim
