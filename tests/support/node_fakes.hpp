@@ -182,4 +182,25 @@ inline engine::NodeOptions udp_options(engine::ExplicitFirst explicit_first = en
   return options;
 }
 
+/// ACT mode for clients 10.0.0.0/24 and fd00:1::/120 behind 203.0.113.8/30 and 2001:db8:ff::/122, 1024 ports each: 10.0.0.1 has
+/// 203.0.113.8:2048-3071. This gateway has slice 3 of 16, 64 ports: 2240-2303 of that.
+inline engine::NodeOptions nat_options() {
+  engine::NodeOptions options;
+  options.local_ips = {address("192.0.2.10"), address("2001:db8:10::10")};
+  options.placement_key = key_of(0x11);
+  options.cookie_keys.sign = key_of(0x22);
+  options.limits.clients = 1u << 10;
+  engine::NatOptions& nat = options.nat.emplace();
+  const auto prefix = [](std::string_view text) { return *Prefix::parse(text); };
+  policy::ClientNetwork office;
+  office.clients = {prefix("10.0.0.0/24")};
+  office.outside = {prefix("203.0.113.8/30")};
+  policy::ClientNetwork six;
+  six.clients = {prefix("fd00:1::/120")};
+  six.outside = {prefix("2001:db8:ff::/122")};
+  nat.ranges.networks = {office, six};
+  nat.slice = 3;
+  return options;
+}
+
 }  // namespace asrp::test

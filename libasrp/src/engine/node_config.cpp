@@ -100,6 +100,21 @@ std::optional<std::uint16_t> ServiceState::backend_at(const Endpoint& address) c
   return it == by_address_.end() || all[*it].address != address ? std::nullopt : std::optional(*it);
 }
 
+NatState::NatState(const NatOptions& nat, const NodeOptions& node) : options(&nat), ranges(nat.ranges) {
+  for (const policy::PortRangeConfig& former : nat.past_ranges) past.emplace_back(former);
+  choice = {node.placement_key, ranges.slices(), nat.slice, nat.port_parity, node.port};
+}
+
+bool NatState::is_untranslated(const IpAddress& destination) const {
+  const std::vector<Prefix>& all = options->untranslated;
+  return std::any_of(all.begin(), all.end(), [&](const Prefix& p) { return p.contains(destination); });
+}
+
+policy::PortUse NatState::use_of(Protocol protocol) const {
+  const bool independent = protocol == Protocol::udp ? options->endpoint_independent_udp : options->endpoint_independent_tcp;
+  return independent ? policy::PortUse::endpoint : policy::PortUse::session;
+}
+
 // Keys are the operator's, not an attacker's: a plain mix is enough.
 std::size_t NodeConfig::KeyHash::operator()(const Key& key) const {
   std::uint64_t h = static_cast<std::uint64_t>(key.protocol) << 16 | key.endpoint.port;
@@ -109,6 +124,7 @@ std::size_t NodeConfig::KeyHash::operator()(const Key& key) const {
 
 NodeConfig::NodeConfig(NodeOptions options)
     : options_(std::move(options)), cookies_(options_.cookie_keys.sign, options_.cookie_keys.accept) {
+  if (options_.nat) nat_.emplace(*options_.nat, options_);
   for (const Service& service : options_.services) {
     const auto index = static_cast<std::uint16_t>(services_.size());
     services_.emplace_back(service, options_.placement_key);

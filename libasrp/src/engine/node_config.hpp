@@ -16,6 +16,8 @@
 #include "asrp/policy/legitimacy.hpp"
 #include "asrp/policy/member_selection.hpp"
 #include "asrp/policy/nat_port.hpp"
+#include "asrp/policy/port_choice.hpp"
+#include "asrp/policy/port_ranges.hpp"
 #include "asrp/policy/query_list.hpp"
 
 namespace asrp::engine {
@@ -74,6 +76,19 @@ struct Side {
   [[nodiscard]] bool is_servers() const { return kind == Kind::server; }
 };
 
+/// ACT mode: the clients' ranges, and the choice of ports in them.
+struct NatState {
+  NatState(const NatOptions& nat, const NodeOptions& node);
+
+  [[nodiscard]] bool is_untranslated(const IpAddress& destination) const;
+  [[nodiscard]] policy::PortUse use_of(Protocol protocol) const;
+
+  const NatOptions* options;
+  policy::PortRanges ranges;
+  std::vector<policy::PortRanges> past;  // newest first
+  policy::PortChoice choice;
+};
+
 class NodeConfig {
  public:
   explicit NodeConfig(NodeOptions options);
@@ -84,6 +99,8 @@ class NodeConfig {
   [[nodiscard]] const policy::CookiePolicy& cookies() const { return cookies_; }
   [[nodiscard]] std::span<ServiceState> services() { return services_; }
   [[nodiscard]] const ServiceState& service(std::uint16_t index) const { return services_[index]; }
+  /// ACT mode; nullptr if it is off.
+  [[nodiscard]] const NatState* nat() const { return nat_ ? &*nat_ : nullptr; }
 
   /// The service that clients reach at `address`, or nothing.
   [[nodiscard]] const ServiceState* service_at(const Endpoint& address, Protocol protocol) const;
@@ -118,6 +135,7 @@ class NodeConfig {
   NodeOptions options_;
   policy::CookiePolicy cookies_;
   std::vector<ServiceState> services_;
+  std::optional<NatState> nat_;
   std::unordered_map<Key, std::uint16_t, KeyHash> by_address_;
   std::unordered_map<Key, std::vector<ServerRef>, KeyHash> by_server_;
 };

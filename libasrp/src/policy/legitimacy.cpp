@@ -19,6 +19,8 @@ std::string_view to_string(Legitimacy legitimacy) {
       return "client";
     case Legitimacy::range:
       return "range";
+    case Legitimacy::destination:
+      return "destination";
   }
   return "?";
 }

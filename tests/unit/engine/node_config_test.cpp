@@ -65,3 +65,25 @@ TEST_CASE("own addresses by family") {
   CHECK(config.is_local(address("192.0.2.10")));
   CHECK_FALSE(config.is_local(address("192.0.2.11")));
 }
+
+TEST_CASE("ACT mode is off unless there are networks; with it, ports are chosen as configured") {
+  CHECK(NodeConfig(basic_options()).nat() == nullptr);
+  auto options = nat_options();
+  options.nat->port_parity = true;
+  options.nat->untranslated = {*Prefix::parse("192.168.0.0/16")};
+  options.nat->past_ranges = {options.nat->ranges};
+  const NodeConfig config(options);
+  const engine::NatState* nat = config.nat();
+  REQUIRE(nat != nullptr);
+  CHECK(nat->ranges.range_of(address("10.0.0.1"))->first_port == 2048);
+  CHECK(nat->past.size() == 1);
+  CHECK(nat->choice.key == options.placement_key);
+  CHECK(nat->choice.slice == 3);
+  CHECK(nat->choice.slices == 16);
+  CHECK(nat->choice.keep_parity);
+  CHECK(nat->choice.reserved == options.port);
+  CHECK(nat->use_of(Protocol::udp) == policy::PortUse::endpoint);
+  CHECK(nat->use_of(Protocol::tcp) == policy::PortUse::session);
+  CHECK(nat->is_untranslated(address("192.168.3.4")));
+  CHECK_FALSE(nat->is_untranslated(address("198.51.100.1")));
+}

@@ -17,6 +17,7 @@
   X(packets_stripped, "packets.stripped", "packets from which a message was removed")                                     \
   X(packets_forwarded, "packets.forwarded", "packets of a server forwarded as they are, without a session")               \
   X(resets_sent, "packets.resets", "RST sent for segments without a session")                                             \
+  X(unreachable_sent, "packets.unreachable", "ACT: ICMP errors sent to clients without a free port")                      \
   X(sessions_created, "sessions.created", "new sessions")                                                                 \
   X(sessions_outside_list, "sessions.outside_list", "new sessions at a server outside the query list")                    \
   X(sessions_all_down, "sessions.all_down", "new sessions at a server held for down: all are")                            \
@@ -28,9 +29,15 @@
   X(sessions_restored_again, "sessions.restored_again", "RS or PS for a session that is there already")                   \
   X(sessions_acknowledged, "sessions.acknowledged", "waiting sessions acknowledged by NA or PS")                          \
   X(sessions_unprotected, "sessions.unprotected", "sessions that go on without a backup")                                 \
+  X(sessions_midstream, "sessions.midstream", "ACT: TCP sessions begun in mid-stream because nobody has a backup")        \
+  X(sessions_port_reused, "sessions.port_reused", "ACT: entries of closed connections replaced for want of ports")        \
   X(conflicts_local, "conflicts.local", "mappings taken by another session of this node")                                 \
   X(conflicts_server_side, "conflicts.server_side", "mappings refused by NC")                                             \
   X(conflicts_client_side, "conflicts.client_side", "NC with F-CC")                                                       \
+  X(conflicts_kept, "conflicts.kept", "ACT: NC for sessions whose packets have left, which stay")                         \
+  X(hellos_answered, "hellos.answered", "ACT: HS answered with NS")                                                       \
+  X(hellos_no_session, "hellos.no_session", "ACT: HS without a session, not answered")                                    \
+  X(hellos_limited, "hellos.limited", "ACT: HS not answered: over the rate")                                              \
   X(recoveries_started, "recoveries.started", "recoveries begun")                                                         \
   X(recoveries_no_session, "recoveries.no_session", "recoveries that ended with RX from every candidate")                 \
   X(recoveries_silence, "recoveries.silence", "recoveries that ended in silence")                                         \
@@ -40,6 +47,11 @@
   X(recoveries_gave_up_silence, "recoveries.created_after_silence", "UDP sessions created after three silent recoveries") \
   X(drops_malformed, "drops.malformed", "packets that do not parse")                                                      \
   X(drops_no_service, "drops.no_service", "packets that belong to no service")                                            \
+  X(drops_no_range, "drops.no_range", "ACT: packets of no configured client, or to an outside port that is nobody's")     \
+  X(drops_exhausted, "drops.exhausted", "ACT: first packets of clients all of whose ports are taken")                     \
+  X(drops_outside_syn, "drops.outside_syn", "ACT: connections begun from outside")                                        \
+  X(drops_no_holder, "drops.no_holder", "ACT: packets from outside without a session, to clients without a holder")       \
+  X(drops_outside_rate, "drops.outside_rate", "ACT: packets from outside beyond the queries per second of their client")  \
   X(drops_no_backend, "drops.no_backend", "new sessions without a usable server")                                         \
   X(drops_refused, "drops.refused", "unproven first packets refused because the table is nearly full")                    \
   X(drops_table_full, "drops.table_full", "packets whose session found no room")                                          \
@@ -78,6 +90,7 @@
   X(discarded_ocs, "messages_discarded.ocs", "UDP option checksums that do not verify")                                   \
   X(discarded_unexpected, "messages_discarded.unexpected", "messages of a type that a node does not take there")          \
   X(discarded_client, "messages_discarded.client", "messages from the client's side")                                     \
+  X(discarded_outside, "messages_discarded.outside", "ACT: messages from outside, where nobody may send any")             \
   X(discarded_not_local, "messages_discarded.not_local", "datagrams to an address that is not this node's own")           \
   X(discarded_unmatched, "messages_discarded.unmatched", "answers to nothing outstanding")                                \
   X(discarded_repeated, "messages_discarded.repeated", "answers of a candidate that had answered")                        \
@@ -100,6 +113,8 @@
   X(limit_waiting, "limits.waiting", "sessions that could not wait for their NA: too many do")                            \
   X(limit_unprotected, "limits.unprotected", "unprotected sessions without an NS in a minute: too many are")              \
   X(limit_attempts, "limits.attempts", "first packets not kept for an NC: too many are")                                  \
+  X(clients_no_holder, "clients.no_holder", "ACT: clients that turned out to have no holder")                             \
+  X(clients_holder, "clients.holder", "ACT: clients without a holder that had one after all")                             \
   X(holders_alive, "holders.alive", "holders that began to answer")                                                       \
   X(holders_gone, "holders.gone", "holders that ceased to answer")
 

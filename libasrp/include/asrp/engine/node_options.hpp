@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "asrp/base/siphash.hpp"
 #include "asrp/base/time.hpp"
 #include "asrp/base/tuple.hpp"
+#include "asrp/engine/nat_options.hpp"
 #include "asrp/packet/carriage.hpp"
 #include "asrp/policy/epoch.hpp"
 #include "asrp/policy/selection_policy.hpp"
@@ -20,7 +22,6 @@
 namespace asrp::engine {
 
 enum class ForwardMode : std::uint8_t { nat, full_nat };
-enum class ExplicitFirst : std::uint8_t { none, any, dns, quic };  // which UDP packets begin a session by themselves
 enum class Routing : std::uint8_t { asymmetric, symmetric };
 enum class NoSession : std::uint8_t { drop, reset };         // TCP, after RX from every candidate
 enum class ConflictHandling : std::uint8_t { query, drop };  // NC with F-CC (4.3.5: local policy)
@@ -111,6 +112,7 @@ struct NodeLimits {
   // Memories that forget, 24 octets each; powers of two.
   std::size_t recent_sessions = 1u << 16;  // for packets that were queued before their session came
   std::size_t recent_syn = 1u << 17;       // for SYN repeated unanswered: at 100 000 a second about a client's first second
+  std::size_t clients = 1u << 17;          // ACT mode: what is known of a client's holder, 64 octets each; at start only
 };
 
 struct NodeOptions {
@@ -122,7 +124,8 @@ struct NodeOptions {
   std::uint32_t admitted_mark = 0x08000000;
   HashKey placement_key{};
   CookieKeys cookie_keys;
-  std::vector<Service> services;
+  std::vector<Service> services;  // PSV mode
+  std::optional<NatOptions> nat;  // ACT mode
   NodeTiming timing;
   NodeLimits limits;
   /// Several engines may work behind one address. The highest `query_bits` bits of the cookie of each QS are then

@@ -22,11 +22,12 @@ struct ServiceRule {
 
 enum class Legitimacy : std::uint8_t {
   legitimate,
-  service,  // ST1 is not addressed to the service, or of another protocol
-  family,   // the two tuples are of different families: nothing here translates that
-  backend,  // ST2 is not addressed to one of its backends
-  client,   // nat: ST2's source is not the client
-  range,    // full NAT: ST2's source is not an address and port of ours
+  service,      // ST1 is not addressed to the service, or of another protocol
+  family,       // the two tuples are of different families, or protocols: nothing here translates that
+  backend,      // ST2 is not addressed to one of its backends
+  client,       // nat: ST2's source is not the client. ACT: ST1's source is none of our clients
+  range,        // full NAT: ST2's source is not an address and port of ours. ACT: it is not in the client's range
+  destination,  // ACT: ST2 goes elsewhere than ST1, and not to the client whose endpoint that is
 };
 std::string_view to_string(Legitimacy legitimacy);
 
