@@ -53,25 +53,43 @@ void ServerWatch::set_drains(Drains drains) {
 
 namespace {
 
-/// Calls `each` with every drain that has a deadline.
+/// The clock may be set while a timer waits.
+constexpr double kLongestWait = 60;  // seconds
+
+/// Calls `each` with every drain that has a deadline, and its server; nullptr is the node.
 template <typename Each>
 void for_each_deadline(const Drains& drains, Each each) {
-  if (drains.node && drains.node->deadline) each(std::optional<Drains::Server>(), *drains.node);
+  if (drains.node && drains.node->deadline) each(nullptr, *drains.node);
   for (const auto& [server, drain] : drains.servers)
-    if (drain.deadline) each(std::optional(server), drain);
+    if (drain.deadline) each(&server, drain);
+}
+
+void add(Drains& drains, const Drains::Server* server, const Drain& drain) {
+  if (server == nullptr) {
+    drains.node = drain;
+  } else {
+    drains.servers.emplace(*server, drain);
+  }
 }
 
 }  // namespace
+
+bool ServerWatch::is_told_overdue(const Drains::Server* server, const Drain& drain) const {
+  if (server == nullptr) return told_overdue_.node == drain;
+  const auto found = told_overdue_.servers.find(*server);
+  return found != told_overdue_.servers.end() && found->second == drain;
+}
 
 void ServerWatch::arm_deadline() {
   loop_.cancel(deadline_timer_);
   deadline_timer_ = 0;
   std::optional<std::int64_t> next;
-  for_each_deadline(drains_, [&](const auto&, const Drain& drain) {
-    if (*drain.deadline > told_until_) next = next ? std::min(*next, *drain.deadline) : *drain.deadline;
+  for_each_deadline(drains_, [&](const Drains::Server* server, const Drain& drain) {
+    if (!is_told_overdue(server, drain)) next = next ? std::min(*next, *drain.deadline) : *drain.deadline;
   });
   if (!next) return;
-  const std::chrono::duration<double> wait(std::max(0.0, static_cast<double>(*next) - runtime::wall_clock_seconds()));
+  const std::chrono::duration<double> wait(
+      std::clamp(static_cast<double>(*next) - runtime::wall_clock_seconds(), 0.0, kLongestWait));
   deadline_timer_ =
       loop_.call_at(runtime::monotonic_now() + std::chrono::duration_cast<Duration>(wait), [this] { on_deadline(); });
 }
@@ -79,19 +97,16 @@ void ServerWatch::arm_deadline() {
 void ServerWatch::on_deadline() {
   const double now = runtime::wall_clock_seconds();
   Drains over;
-  for_each_deadline(drains_, [&](const std::optional<Drains::Server>& server, const Drain& drain) {
-    if (*drain.deadline <= told_until_ || static_cast<double>(*drain.deadline) > now) return;
-    if (server) {
-      over.servers.emplace(*server, drain);
-    } else {
-      over.node = drain;
-    }
+  Drains told;  // of those that are still in force
+  for_each_deadline(drains_, [&](const Drains::Server* server, const Drain& drain) {
+    const bool known = is_told_overdue(server, drain);
+    if (!known && static_cast<double>(*drain.deadline) > now) return;
+    add(told, server, drain);
+    if (!known) add(over, server, drain);
   });
-  if (over != Drains{}) {
-    told_until_ = static_cast<std::int64_t>(now);
-    overdue_(over);
-  }
-  arm_deadline();  // the clock may have been set back meanwhile
+  told_overdue_ = std::move(told);
+  if (over != Drains{}) overdue_(over);
+  arm_deadline();
 }
 
 ServerState ServerWatch::state(const std::string& pool, const std::string& server) const {

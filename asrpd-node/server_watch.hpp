@@ -54,6 +54,7 @@ class ServerWatch {
   void arm();
   void arm_deadline();
   void on_deadline();
+  [[nodiscard]] bool is_told_overdue(const Drains::Server* server, const Drain& drain) const;
 
   runtime::EventLoop& loop_;
   Tell tell_;
@@ -64,7 +65,7 @@ class ServerWatch {
   std::map<Drains::Server, engine::ServerState> told_;  // what isn't `usable`
   runtime::EventLoop::TimerId timer_ = 0;
   runtime::EventLoop::TimerId deadline_timer_ = 0;
-  std::int64_t told_until_ = 0;  // deadlines up to this one have been told; seconds since 1970
+  Drains told_overdue_;  // of which it has been told that they are over
 };
 
 }  // namespace asrp::node

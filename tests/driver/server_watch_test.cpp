@@ -66,9 +66,10 @@ struct Watch {
                     },
                     [this](const Drains& over) {
                       overdue.push_back(over);
-                      loop.stop();
+                      if (overdue.size() >= stop_at_overdue) loop.stop();
                     }};
   std::size_t wanted = ~std::size_t{0};
+  std::size_t stop_at_overdue = 1;
 
   /// Runs until so many more have been told, which are returned in order of their names. Once: a loop that was stopped stays
   /// so.
@@ -187,6 +188,28 @@ TEST_CASE("server watch: a deadline that is over is told once, each for itself; 
   REQUIRE(w.overdue[0].servers.size() == 1);
   CHECK(w.overdue[0].servers.begin()->first.second == "s1");
   CHECK_FALSE(w.overdue[0].node);
+}
+
+TEST_CASE("server watch: a deadline before one that has been told is told too, as after a clock that was set back") {
+  Watch w;
+  w.watch.configure(config_with({pool("web", {server("s1", 1), server("s2", 2)})}));
+  const auto now = static_cast<std::int64_t>(runtime::wall_clock_seconds());
+  Drains drains = drained({{"web", "s1"}});
+  drains.servers[{"web", "s1"}].deadline = now;
+  w.watch.set_drains(drains);
+  w.loop.call_at(runtime::monotonic_now() + milliseconds(20), [&] {
+    REQUIRE(w.overdue.size() == 1);
+    drains.servers[{"web", "s2"}] = {now - 7200, now - 3600};
+    w.watch.set_drains(drains);
+  });
+  w.stop_at_overdue = 2;
+  const auto limit = w.loop.call_at(runtime::monotonic_now() + seconds(30), [&] { w.loop.stop(); });
+  w.loop.run();
+  w.loop.cancel(limit);
+  REQUIRE(w.overdue.size() == 2);
+  CHECK(w.overdue[0].servers.begin()->first.second == "s1");
+  REQUIRE(w.overdue[1].servers.size() == 1);
+  CHECK(w.overdue[1].servers.begin()->first.second == "s2");
 }
 
 TEST_CASE("hinting events: all go on, and a holder that is gone is a hint") {
