@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "asrp/policy/epoch_bounds.hpp"
 #include "asrpd-node/config_check.hpp"
 #include "asrpd-node/rules.hpp"
 
@@ -149,6 +150,11 @@ engine::Backend read_server(Reader& reader) {
   return out;
 }
 
+void bound_members(Reader& reader, const char* key, std::size_t found) {
+  if (found > policy::kMaxEpochMembers)
+    reader.problem(key, "found " + std::to_string(found) + ", allowed are at most " + std::to_string(policy::kMaxEpochMembers));
+}
+
 PastEpochConfig read_past_epoch(Reader& reader) {
   PastEpochConfig out;
   std::set<std::string> ids;
@@ -162,6 +168,7 @@ PastEpochConfig read_past_epoch(Reader& reader) {
     if (!ids.insert(member.id).second) each.problem("id", "found " + config::shown(member.id) + " a second time in this epoch");
     out.members.push_back(std::move(member));
   }
+  bound_members(reader, "members", out.members.size());
   if (reader.has("placement_key") || reader.has("placement_key_file")) {
     out.placement_key.emplace();
     reader.secret("placement_key", *out.placement_key);
@@ -184,6 +191,7 @@ PoolConfig read_pool(Reader& reader) {
       each.problem("address", "found " + server.address.to_string() + " a second time in this pool");
     out.servers.push_back(std::move(server));
   }
+  bound_members(reader, "servers", out.servers.size());
   for (Reader& each : reader.tables("past_epochs")) out.past_epochs.push_back(read_past_epoch(each));
   if (reader.has("health")) out.health = read_health(reader.table("health"));
   reader.finish();

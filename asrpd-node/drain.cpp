@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "asrpd-node/json_number.hpp"
 #include "runtime/files.hpp"
 
 namespace asrp::node {
@@ -20,8 +21,8 @@ json to_json(const Drain& drain) {
 
 Drain drain_from(const json& value) {
   Drain out;
-  out.since = value.at("since").get<std::int64_t>();
-  if (value.contains("deadline")) out.deadline = value.at("deadline").get<std::int64_t>();
+  out.since = whole_number(value.at("since"), kLastSecond);
+  if (value.contains("deadline")) out.deadline = whole_number(value.at("deadline"), kLastSecond);
   return out;
 }
 

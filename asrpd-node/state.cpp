@@ -9,6 +9,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "asrp/policy/epoch_bounds.hpp"
+#include "asrpd-node/json_number.hpp"
 #include "runtime/files.hpp"
 
 namespace asrp::node {
@@ -91,11 +93,22 @@ policy::Epoch epoch_from(const json& value) {
   if (!from_hex(value.at("key").get<std::string>(), key) || key.size() != epoch.key.size())
     throw std::invalid_argument("a key is not 32 hexadecimal digits");
   std::copy(key.begin(), key.end(), epoch.key.begin());
-  for (const json& member : value.at("members"))
-    epoch.members.push_back({member.at("id").get<std::string>(), member.at("weight").get<std::uint32_t>(),
-                             member.value("priority", std::uint32_t{0})});
+  const json& members = value.at("members");
+  if (members.size() > policy::kMaxEpochMembers) throw std::invalid_argument("an epoch has too many members");
+  const auto number = [](const json& n) { return static_cast<std::uint32_t>(whole_number(n, 0xffffffff)); };
+  for (const json& member : members)
+    epoch.members.push_back({member.at("id").get<std::string>(), number(member.at("weight")),
+                             member.contains("priority") ? number(member["priority"]) : 0});
   sort_members(epoch);
+  const auto same_id = [](const policy::EpochMember& a, const policy::EpochMember& b) { return a.id == b.id; };
+  if (std::adjacent_find(epoch.members.begin(), epoch.members.end(), same_id) != epoch.members.end())
+    throw std::invalid_argument("an epoch has a member twice");
   return epoch;
+}
+
+/// Files of former versions have no times; `place` keeps their order.
+BeginTime began_from(const json& epoch, BeginTime place) {
+  return epoch.contains("began") ? whole_number(epoch["began"], kLastSecond * 1000) : place;
 }
 
 std::string file_in(const std::string& directory) { return directory + "/epochs.json"; }
@@ -163,10 +176,9 @@ std::optional<State> parse_state(const std::string& text) {
     State state;
     for (const json& pool : value.at("pools")) {
       PoolState out{pool.at("pool").get<std::string>(), epoch_from(pool.at("current")), 0, {}};
-      // Files of former versions have no times; their order is kept.
       auto place = static_cast<BeginTime>(pool.at("past").size()) + 1;
-      out.began = pool.at("current").value("began", place);
-      for (const json& epoch : pool.at("past")) out.past.push_back({epoch_from(epoch), epoch.value("began", --place)});
+      out.began = began_from(pool.at("current"), place);
+      for (const json& epoch : pool.at("past")) out.past.push_back({epoch_from(epoch), began_from(epoch, --place)});
       state.push_back(std::move(out));
     }
     return state;

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "asrp/policy/epoch_bounds.hpp"
 #include "asrpd-node/config.hpp"
 
 using namespace asrp;
@@ -222,6 +223,32 @@ TEST_CASE("a file that is not there, and one that is a folder, are one problem e
     REQUIRE(problems.list.size() == 1);
     CHECK(problems.list[0].to_string().rfind(file + ":0:: cannot be read: ", 0) == 0);
   }
+}
+
+TEST_CASE("a pool, and a former one, with more servers than placement numbers is a problem") {
+  const auto problems_with = [](std::size_t servers, std::size_t former) {
+    std::string text = "[node]\nlocal_ips = [\"198.51.100.1\"]\n[keys]\nplacement_key = \"" + std::string(31, '0') +
+                       "1\"\ncookie_keys = [{ key = \"" + std::string(31, '0') +
+                       "2\", use = \"sign\" }]\n[[services]]\nname = \"web\"\naddress = \"192.0.2.1:80\"\n"
+                       "protocol = \"tcp\"\npool = \"web\"\n[[pools]]\nname = \"web\"\nservers = [\n";
+    for (std::size_t i = 0; i < servers; ++i)
+      text += "{ id = \"s" + std::to_string(i) + "\", address = \"10." + std::to_string(i >> 16) + "." +
+              std::to_string(i >> 8 & 255) + "." + std::to_string(i & 255) + ":80\" },\n";
+    text += "]\n[[pools.past_epochs]]\nmembers = [\n";
+    for (std::size_t i = 0; i < former; ++i) text += "{ id = \"s" + std::to_string(i) + "\" },\n";
+    config::Problems problems;
+    (void)node::parse_config(text + "]\n", "x.toml", problems);
+    std::vector<std::string> out;
+    for (const config::Problem& problem : problems.list) out.push_back(problem.to_string());
+    return out;
+  };
+  using Texts = std::vector<std::string>;
+  constexpr std::size_t kMost = policy::kMaxEpochMembers;
+  CHECK(problems_with(kMost, 1) == Texts{});
+  CHECK(problems_with(kMost + 1, 1) == Texts{"x.toml:13:pools[0].servers: found 65534, allowed are at most 65533"});
+  CHECK(problems_with(1, kMost) == Texts{});
+  CHECK(problems_with(1, kMost + 1) ==
+        Texts{"x.toml:17:pools[0].past_epochs[0].members: found 65534, allowed are at most 65533"});
 }
 
 TEST_CASE("a file that never ends is a problem, as configuration and as key") {

@@ -84,7 +84,10 @@ TEST_CASE("drain: a damaged file is put aside and told, and nothing is drained")
   REQUIRE(parse_drains(good));
   for (std::size_t size = 0; size + 2 < good.size(); ++size) CHECK_FALSE(parse_drains(good.substr(0, size)));
   for (const char* bad : {"[]", "{}", "{\"version\":2,\"servers\":[]}", "{\"version\":1,\"servers\":[{\"pool\":\"a\"}]}",
-                          "{\"version\":1,\"servers\":[],\"node\":{\"since\":\"x\"}}"})
+                          "{\"version\":1,\"servers\":[],\"node\":{\"since\":\"x\"}}",
+                          "{\"version\":1,\"servers\":[],\"node\":{\"since\":-9223372036854775808}}",
+                          "{\"version\":1,\"servers\":[],\"node\":{\"since\":1e300}}",
+                          "{\"version\":1,\"servers\":[],\"node\":{\"since\":1,\"deadline\":9223372036854775807}}"})
     CHECK_FALSE(parse_drains(bad));
   Folder folder;
   std::ofstream(folder.path + "/drain.json") << "{";

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "asrp/policy/epoch_bounds.hpp"
 #include "asrpd-node/status.hpp"
 #include "runtime/files.hpp"
 
@@ -194,6 +195,26 @@ TEST_CASE("a damaged file is put aside, with a word, and is not fatal") {
   std::string trouble;
   CHECK(node::load_state(folder.path.string(), trouble).empty());
   CHECK(trouble.empty());
+}
+
+TEST_CASE("a file with numbers that could not have been written is damaged, as one with a server twice or too many of them") {
+  const auto with = [](const std::string& members, const std::string& began) {
+    return R"({"version":1,"pools":[{"pool":"web","current":{"key":")" + std::string(32, '1') + R"(","members":[)" + members +
+           "],\"began\":" + began + R"(},"past":[]}]})";
+  };
+  const std::string s1 = R"({"id":"s1","weight":1})";
+  REQUIRE(node::parse_state(with(s1, "253402300799000")));
+  for (const char* began : {"253402300800000", "9223372036854775807", "18446744073709551615", "-1", "1.5", "1e300", "null"})
+    CHECK_FALSE(node::parse_state(with(s1, began)));
+  for (const char* number : {"-1", "4294967296", "1.5", "1e300", "true"}) {
+    CHECK_FALSE(node::parse_state(with(R"({"id":"s1","weight":)" + std::string(number) + "}", "1")));
+    CHECK_FALSE(node::parse_state(with(R"({"id":"s1","weight":1,"priority":)" + std::string(number) + "}", "1")));
+  }
+  CHECK_FALSE(node::parse_state(with(s1 + "," + s1, "1")));
+  std::string many = s1;
+  for (std::size_t i = 1; i < policy::kMaxEpochMembers; ++i) many += R"(,{"id":"t)" + std::to_string(i) + R"(","weight":1})";
+  CHECK(node::parse_state(with(many, "1")));
+  CHECK_FALSE(node::parse_state(with(many + R"(,{"id":"s2","weight":1})", "1")));
 }
 
 TEST_CASE("digests agree where nodes agree, and only there (decision 28)") {

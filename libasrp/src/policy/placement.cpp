@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "asrp/base/assert.hpp"
+#include "asrp/policy/epoch_bounds.hpp"
 #include "asrp/policy/keyed_hash.hpp"
 #include "policy/row_hash.hpp"
 
@@ -63,7 +64,8 @@ Ranking::Ranking(const Epoch& epoch, std::size_t kept)
   for (const EpochMember& m : epoch.members) {
     if (m.weight != 0) order.push_back(&m);
   }
-  ASRP_ASSERT(order.size() < kNone);
+  static_assert(kMaxEpochMembers < kNone);
+  ASRP_ASSERT(order.size() <= kMaxEpochMembers);
   std::sort(order.begin(), order.end(), [](const EpochMember* a, const EpochMember* b) { return a->id < b->id; });
   for (const EpochMember* m : order) {
     ids_.push_back(m->id);
