@@ -243,14 +243,34 @@ class Control(unittest.TestCase):
         self.assertTrue(0 < rate <= 50, rate)  # at least 0.2 s lay between the two
 
     def test_watch_may_stand_before_the_command_and_has_bounds(self) -> None:
-        for argv in (["--watch", "0", "counters"], ["--watch", "x", "counters"], ["counters", "--watch", "-1"]):
-            self.assertEqual(self.ctl(*argv).returncode, 2, argv)
+        for seconds in ("0", "x", "-1", "nan", "inf", "86401", "1e9", "0.05"):
+            for argv in (["--watch", seconds, "counters"], ["counters", "--watch", seconds]):
+                self.assertEqual(self.ctl(*argv).returncode, 2, argv)
+        self.assertEqual(self._daemon.requests, [])
         watching = subprocess.Popen([CTL, "--socket", self.path, "--json", "--watch", "counters"], stdout=subprocess.PIPE, text=True)
         assert watching.stdout is not None
         self.assertEqual(json.loads(watching.stdout.readline())["b.two"], 2)
         watching.kill()
         watching.wait(LIMIT)
         watching.stdout.close()
+
+    def test_watch_does_not_go_with_what_changes_something_or_has_no_end(self) -> None:
+        for argv in (["drain", "s1"], ["undrain", "s1"], ["drain", "--node"], ["reload"], ["log", "debug"], ["events"]):
+            done = self.ctl(*argv, "--watch", "0.1")
+            self.assertEqual((done.returncode, done.stderr), (2, f"asrpctl: --watch does not go with {argv[0]}\n"))
+        self.assertEqual(self._daemon.requests, [])
+
+    def test_a_command_that_there_is_not_is_named(self) -> None:
+        done = self.ctl("statsu")
+        self.assertEqual((done.returncode, done.stderr), (2, "asrpctl: there is no command statsu; asrpctl --help has them all\n"))
+        self.assertEqual(self.ctl("statsu\x1b[2J").stderr.count("\x1b"), 0)
+        self.assertEqual(self.ctl().returncode, 2)
+
+    def test_a_drain_that_waits_warns_as_one_that_does_not(self) -> None:
+        self._daemon.answers["drain"] = ['{"ok":true,"drained":[{"pool":"web","server":"s1"}],"pools_without_server":["web"]}']
+        self._daemon.answers["drains"] = ['{"ok":true,"node":null,"servers":[{"pool":"web","server":"s1","sessions":0}]}']
+        self.assertEqual(self.ctl("drain", "s1", "--wait").stdout,
+                         "warning: no server of pool web takes new sessions\n0 sessions left\n")
 
     def test_each_command_has_help_with_an_example(self) -> None:
         commands = re.findall(r"(?m)^  ([a-z]+) {2,}\S", run(CTL, "--help").stdout.split("Subcommands:")[1])
@@ -294,7 +314,7 @@ class Control(unittest.TestCase):
     def test_explain(self) -> None:
         server = {"server": "s1", "address": "10.0.2.1:80", "weight": 1, "priority": 0, "configured": "active", "state": "usable",
                   "holder": "alive", "load": None, "epoch": 0, "coming": False, "rank": 0, "round": 1, "chosen": True, "reason": "asked at once"}
-        former = {**server, "server": "s2", "state": "down", "holder": "gone", "load": 7, "epoch": 2, "rank": 1, "round": 0, "chosen": False,
+        former = {**server, "server": "s2", "state": "down", "holder": "gone", "load": 1288490188, "epoch": 2, "rank": 1, "round": 0, "chosen": False,
                   "reason": "not asked: it has no holder"}
         told = {"ok": True, "sentence": "It begins a session.", "step": "create", "service": "web", "pool": "p", "policy": "hash",
                 "by_chance": False, "owner_changed": False, "outside_list": False, "all_down": False, "list_cut": True, "entry": None,
@@ -314,7 +334,7 @@ class Control(unittest.TestCase):
             "Who is asked for a session that is not known:",
             "ASKED    SERVER  ADDRESS      POOL OF   RANK  STATE   HOLDER  LOAD  REASON",
             "round 1  s1      10.0.2.1:80  today        1  usable  alive      -  asked at once",
-            "-        s2      10.0.2.1:80  former 2     2  down    gone       7  not asked: it has no holder",
+            "-        s2      10.0.2.1:80  former 2     2  down    gone    30 %  not asked: it has no holder",
             "more servers of former pools had a claim than one round asks"])
         self.assertEqual(self._daemon.requests[-1], {"command": "explain", "protocol": "tcp", "source": "203.0.113.7:50000",
                                                      "destination": "198.51.100.1:80", "first": True})

@@ -81,6 +81,12 @@ std::string short_number(double value) {
   return text.data();
 }
 
+std::string load_text(const json& load, const char* unknown) {
+  constexpr std::uint64_t kFull = 0xffffffff;
+  if (!load.is_number_unsigned()) return unknown;
+  return std::to_string((std::min(load.get<std::uint64_t>(), kFull) * 100 + kFull / 2) / kFull) + " %";
+}
+
 std::string duration_text(double seconds) {
   const auto whole = static_cast<long long>(std::max(0.0, seconds));
   std::array<char, 64> text{};

@@ -23,6 +23,9 @@ std::string short_number(double value);
 /// "3 d 04:05:06", "04:05:06".
 std::string duration_text(double seconds);
 
+/// A load in parts of 0xffffffff, as percent; `unknown` where there is none.
+std::string load_text(const nlohmann::json& load, const char* unknown);
+
 class Table {
  public:
   enum class Align : std::uint8_t { left, right };

@@ -48,6 +48,14 @@ TEST_CASE("asrpctl table: values as people write them; control characters are sh
   CHECK(member(json(3), "b").is_null());
 }
 
+TEST_CASE("asrpctl table: a load is a rounded percentage") {
+  CHECK(load_text(json(), "unknown") == "unknown");
+  CHECK(load_text(json(0u), "-") == "0 %");
+  for (const unsigned percent : {10u, 20u, 30u, 29u, 100u})  // as a holder scales what it reads, 0.1, 0.2 ...
+    CHECK(load_text(json(static_cast<std::uint32_t>(percent / 100.0 * 0xffffffff)), "-") == std::to_string(percent) + " %");
+  CHECK(load_text(json(~std::uint64_t{0}), "-") == "100 %");
+}
+
 TEST_CASE("asrpctl table: numbers and durations in short") {
   CHECK(short_number(0) == "0");
   CHECK(short_number(0.25) == "0.2");

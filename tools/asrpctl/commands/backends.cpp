@@ -25,12 +25,7 @@ ListingColumn coloured(const std::string& title, const char* name, bool optional
           optional};
 }
 
-/// In parts of 0xffffffff on the wire.
-Table::Cell load_of(const json& line) {
-  const json load = member(line, "load");
-  if (!load.is_number_unsigned()) return "unknown";
-  return std::to_string(load.get<std::uint64_t>() * 100 / 0xffffffff) + " %";
-}
+Table::Cell load_of(const json& line) { return load_text(member(line, "load"), "unknown"); }
 
 }  // namespace
 

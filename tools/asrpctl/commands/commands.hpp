@@ -21,6 +21,8 @@ struct Command {
   std::function<void(CLI::App&)> options;
   /// Returns the exit status.
   std::function<int(Console&)> run;
+  /// Whether --watch goes with it: not with what changes the daemon, nor with what has no end anyway.
+  bool watchable = true;
 };
 
 /// All, in the order of --help.

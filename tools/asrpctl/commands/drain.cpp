@@ -56,14 +56,19 @@ std::string read_deadline(const std::string& text, std::optional<double>& out) {
   return {};
 }
 
+std::string warnings_of(const json& answer) {
+  std::string out;
+  for (const json& pool : member(answer, "pools_without_server"))
+    out += "warning: no server of pool " + plain(pool) + " takes new sessions\n";
+  return out;
+}
+
 std::string done_text(const json& answer, const char* list, const std::string& node, const std::string& what) {
   std::string out;
   for (const json& each : member(answer, list))
     out += "server " + plain(member(each, "server")) + " of pool " + plain(member(each, "pool")) + what + "\n";
   if (out.empty()) out = node + "\n";
-  for (const json& pool : member(answer, "pools_without_server"))
-    out += "warning: no server of pool " + plain(pool) + " takes new sessions\n";
-  return out;
+  return out + warnings_of(answer);
 }
 
 std::string deadline_text(const json& drain) {
@@ -168,7 +173,9 @@ int wait_for_end(Console& console, const Target& target) {
 Command drain_command() {
   const auto target = std::make_shared<Target>();
   const auto deadline = std::make_shared<std::string>();
-  return {"drain", "a server, or the node, gets no new sessions; its old ones go on", "asrpctl drain s2 --deadline 30m --wait",
+  return {"drain",
+          "a server, or the node, gets no new sessions; its old ones go on",
+          "asrpctl drain s2 --deadline 30m --wait",
           [target, deadline](CLI::App& app) {
             add_target(app, target);
             app.add_option("--deadline", *deadline, "by then its sessions should have ended; the log tells if not")
@@ -187,18 +194,24 @@ Command drain_command() {
               }
             const json request = request_of("drain", *target);
             if (target->wait) {
-              if (!console.ask(request)) return 1;
+              const auto answer = console.ask(request);
+              if (!answer) return 1;
+              if (!console.options().json) Console::print(warnings_of(*answer));
               return wait_for_end(console, *target);
             }
             return console.show(request, [](const Sample& sample) {
               return done_text(sample.now, "drained", "the node asks for no more flows", " gets no new sessions");
             });
-          }};
+          },
+          false};
 }
 
 Command undrain_command() {
   const auto target = std::make_shared<Target>();
-  return {"undrain", "ends a drain", "asrpctl undrain s2", [target](CLI::App& app) { add_target(app, target); },
+  return {"undrain",
+          "ends a drain",
+          "asrpctl undrain s2",
+          [target](CLI::App& app) { add_target(app, target); },
           [target](Console& console) {
             if (!is_whole(*target)) {
               Console::fail("give a SERVER, or --node");
@@ -207,7 +220,8 @@ Command undrain_command() {
             return console.show(request_of("undrain", *target), [](const Sample& sample) {
               return done_text(sample.now, "undrained", "the node asks for flows", " gets new sessions again");
             });
-          }};
+          },
+          false};
 }
 
 Command drains_command() {

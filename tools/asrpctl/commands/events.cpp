@@ -11,7 +11,8 @@ Command events_command() {
           {},
           [](Console& console) {
             return console.follow({{"command", "events"}});
-          }};
+          },
+          false};
 }
 
 }  // namespace asrp::ctl

@@ -57,7 +57,7 @@ std::string table_of(const json& candidates, bool queries, bool colours) {
                rank_text(each),
                {text("state"), colour_of(each)},
                text("holder"),
-               text("load"),
+               load_text(member(each, "load"), "-"),
                text("reason")});
   }
   return table.text(colours);

@@ -8,7 +8,9 @@ namespace asrp::ctl {
 
 Command log_command() {
   const auto level = std::make_shared<std::string>();
-  return {"log", "shows or changes how much is logged, until the next reload or start", "asrpctl log debug",
+  return {"log",
+          "shows or changes how much is logged, until the next reload or start",
+          "asrpctl log debug",
           [level](CLI::App& app) {
             app.add_option("LEVEL", *level, "debug, info, warning or error")
                 ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
@@ -17,7 +19,8 @@ Command log_command() {
             nlohmann::json request = {{"command", "log"}};
             if (!level->empty()) request["level"] = *level;
             return console.show(request, [](const Sample& sample) { return plain(member(sample.now, "level")) + "\n"; });
-          }};
+          },
+          false};
 }
 
 }  // namespace asrp::ctl

@@ -66,9 +66,12 @@ int reload(Console& console) {
 
 Command reload_command() {
   const auto dry = std::make_shared<bool>(false);
-  return {"reload", "reads the configuration again and waits for the result", "asrpctl reload --dry-run",
+  return {"reload",
+          "reads the configuration again and waits for the result",
+          "asrpctl reload --dry-run",
           [dry](CLI::App& app) { app.add_flag("--dry-run", *dry, "only tells what would change, with the same checks"); },
-          [dry](Console& console) { return *dry ? dry_run(console) : reload(console); }};
+          [dry](Console& console) { return *dry ? dry_run(console) : reload(console); },
+          false};
 }
 
 }  // namespace asrp::ctl
