@@ -43,8 +43,7 @@ void HealthBoard::configure(const std::vector<PoolConfig>& pools) {
       ++next;
       continue;
     }
-    end_look(entry);
-    unqueue(entry);
+    forget(entry);
     next = entries_.erase(next);
   }
 }
@@ -53,8 +52,7 @@ void HealthBoard::add_or_keep(const PoolConfig& pool, const engine::Backend& ser
   const Key key{pool.name, server.id};
   auto found = entries_.find(key);
   if (found != entries_.end() && found->second.server != server.address) {  // another server by an old name
-    end_look(found->second);
-    unqueue(found->second);
+    forget(found->second);
     entries_.erase(found);
     found = entries_.end();
   }
@@ -62,6 +60,7 @@ void HealthBoard::add_or_keep(const PoolConfig& pool, const engine::Backend& ser
     policy::ServerHealth health(pool.health->rule, clock_(), random_.u64());
     found = entries_.emplace(key, Entry{key, server.address, *pool.health, health, nullptr, {}, 0}).first;
     queue(found->second);
+    by_host_.emplace(server.address.address, key);
   }
   Entry& entry = found->second;
   entry.round = round_;
@@ -72,6 +71,13 @@ void HealthBoard::add_or_keep(const PoolConfig& pool, const engine::Backend& ser
   entry.health.set_options(entry.how.rule);
   entry.health.on_hint(clock_());
   queue(entry);
+}
+
+/// Before it is erased.
+void HealthBoard::forget(Entry& entry) {
+  end_look(entry);
+  unqueue(entry);
+  by_host_.erase({entry.server.address, entry.key});
 }
 
 /// Afterwards it is in the queue.
@@ -117,8 +123,9 @@ void HealthBoard::on_result(Entry& entry, const io::ProbeResult& result) {
 }
 
 void HealthBoard::on_hint(const IpAddress& host) {
-  for (auto& [key, entry] : entries_) {
-    if (entry.server.address != host || entry.probe) continue;
+  for (auto next = by_host_.lower_bound({host, {}}); next != by_host_.end() && next->first == host; ++next) {
+    Entry& entry = entries_.at(next->second);
+    if (entry.probe) continue;
     unqueue(entry);
     entry.health.on_hint(clock_());
     queue(entry);

@@ -82,6 +82,7 @@ class HealthBoard {
   [[nodiscard]] io::Prober& prober(HealthCheck check) const;
   static Line line(const Entry& entry);
   void add_or_keep(const PoolConfig& pool, const engine::Backend& server);
+  void forget(Entry& entry);
   void end_look(Entry& entry);
   void begin_look(Entry& entry);
   void on_result(Entry& entry, const io::ProbeResult& result);
@@ -94,7 +95,8 @@ class HealthBoard {
   Changed changed_;
   Ended ended_;
   std::map<Key, Entry> entries_;
-  std::set<std::pair<TimePoint, Key>> due_;  // of all that are not being looked at
+  std::set<std::pair<TimePoint, Key>> due_;      // of all that are not being looked at
+  std::set<std::pair<IpAddress, Key>> by_host_;  // ten thousand hosts may fall silent at once, and each is a hint
   std::size_t under_way_ = 0;
   std::uint64_t round_ = 0;
   std::uint64_t looks_ = 0;

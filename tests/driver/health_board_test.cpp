@@ -231,4 +231,17 @@ TEST_CASE("health board: a hint about a host brings the looks at its servers for
   b.board.on_hint(server("", 1).address.address);  // under way: nothing more
   b.board.on_time();
   CHECK(b.tcp.looks().size() == before + 2);
+
+  b.end_all(b.tcp, true);
+  b.board.configure({pool("web", {server("s1", 7), server("s2", 2)})});  // moved to another host; the other pool has gone
+  b.now += seconds(30);
+  b.round(b.tcp, true);
+  const std::size_t moved = b.tcp.looks().size();
+  b.now += seconds(5);
+  b.board.on_hint(server("", 1).address.address);
+  b.board.on_time();
+  CHECK(b.tcp.looks().size() == moved);
+  b.board.on_hint(server("", 7).address.address);
+  b.board.on_time();
+  CHECK(b.tcp.looks().size() == moved + 1);
 }
