@@ -36,9 +36,14 @@ void ServerWatch::configure(const NodeConfig& config) {
   const std::map<Drains::Server, ServerState> before = std::exchange(told_, {});
   for (const PoolConfig& pool : config.pools)
     for (const engine::Backend& server : pool.servers) {
-      // The engines keep what they were told of a server that stays.
-      if (const auto found = before.find({pool.name, server.id}); found != before.end()) told_.insert(*found);
-      update(pool.name, server.id);
+      // What isn't usable is told again: an engine forgets the servers of a pool while no service uses it.
+      const ServerState now = state(pool.name, server.id);
+      if (now != ServerState::usable) {
+        told_[{pool.name, server.id}] = now;
+      } else if (before.count({pool.name, server.id}) == 0) {
+        continue;
+      }
+      tell_(pool.name, server.id, now);
     }
   arm();
   arm_deadline();

@@ -148,17 +148,33 @@ TEST_CASE("server watch: drained is told whatever health says, and its end tells
   CHECK(w.watch.gauges().drained == 0);
 }
 
-TEST_CASE("server watch: a reload tells only what changes, and forgets the drains of servers that go") {
+TEST_CASE("server watch: a reload tells again what is not usable, for engines forget it with a pool's last service") {
+  Watch w;
+  const NodeConfig both = config_with({pool("web", {server("s1", 1), server("s2", 2)})});
+  w.watch.configure(both);
+  CHECK(w.told.empty());
+  w.watch.set_drains(drained({{"web", "s1"}}));
+  w.told.clear();
+  w.watch.configure(both);
+  CHECK(w.told == Told{"web/s1 drained"});
+  w.told.clear();
+  w.watch.set_drains({});
+  w.watch.configure(both);
+  CHECK(w.told == Told{"web/s1 usable"});  // once: no engine takes it for anything else
+}
+
+TEST_CASE("server watch: a reload forgets the drains of servers that go") {
   Watch w;
   w.watch.configure(config_with({pool("web", {server("s1", 1), server("s2", 2)})}));
   w.watch.set_drains(drained({{"web", "s1"}, {"web", "s2"}}));
   w.told.clear();
   w.watch.configure(config_with({pool("web", {server("s1", 1)})}));
-  CHECK(w.told.empty());
+  CHECK(w.told == Told{"web/s1 drained"});
   CHECK(w.watch.drains() == drained({{"web", "s1"}}));
+  w.told.clear();
   w.watch.configure(config_with({pool("web", {server("s1", 1), server("s2", 2)})}));
   CHECK(w.watch.state("web", "s2") == ServerState::usable);  // it came back: drained no more
-  CHECK(w.told.empty());
+  CHECK(w.told == Told{"web/s1 drained"});
 }
 
 TEST_CASE("server watch: a pool whose checks are taken away has servers that count as well") {
