@@ -7,10 +7,26 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 namespace asrp::runtime {
 
 using io::IoError;
+
+namespace {
+
+/// A file system that gets full takes a part first, and tells why the next time.
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t size = write(fd, text.data(), text.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(size));
+  }
+  return true;
+}
+
+}  // namespace
 
 Result<std::optional<std::string>, IoError> read_file(const std::string& path) {
   // Not an ifstream: that hides errno, and throws for a folder.
@@ -33,7 +49,7 @@ Result<Done, IoError> write_file(const std::string& path, const std::string& tex
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), ignored);
   const std::string temporary = path + ".new";
   const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  bool good = fd >= 0 && write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && fsync(fd) == 0;
+  bool good = fd >= 0 && write_all(fd, text) && fsync(fd) == 0;
   int error = errno;
   if (fd >= 0) close(fd);
   if (good && std::rename(temporary.c_str(), path.c_str()) != 0) {
@@ -41,7 +57,9 @@ Result<Done, IoError> write_file(const std::string& path, const std::string& tex
     error = errno;
   }
   if (good) return Done{};
-  return Failure{IoError{"write " + path, error, std::string(io::kPlaceAdvice)}};
+  if (fd >= 0) unlink(temporary.c_str());  // half a file helps nobody, and fills what is full already
+  const bool is_full = error == ENOSPC || error == EDQUOT || error == EFBIG;
+  return Failure{IoError{"write " + path, error, std::string(is_full ? "make room" : io::kPlaceAdvice)}};
 }
 
 }  // namespace asrp::runtime
