@@ -7,11 +7,15 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "packaging" / "trial"))
+import containerfile  # noqa: E402
+
 UNITS = sorted((ROOT / "packaging" / "systemd").glob("*.service"))
 MOST_EXPOSED = 2.5
 
@@ -89,6 +93,11 @@ class Changelog(unittest.TestCase):
             self.assertRegex(found["rpm"].stdout, r"^\* Thu Dec 31 2026 .+> - 0\.2\.0-1\n- Second: no -0000\.\n\n"
                              r"\* Thu Jan 01 2026 .+> - 0\.1\.0-1\n- First, in two lines\.\n$", zone)
 
+    def test_only_the_newest_release_is_built_again(self):
+        releases = "# Changelog\n\n## 0.2.0 (2026-12-31)\n\n- Second.\n\n## 0.1.0 (2026-01-01)\n\n- First.\n"
+        self.assertEqual(re.findall(r"^asrp \((\S+)\)", changelog_of(releases, "debian", ASRP_PACKAGE_RELEASE="3").stdout, re.M), ["0.2.0-3", "0.1.0-1"])
+        self.assertEqual(changelog_of(releases, "release", ASRP_PACKAGE_RELEASE="3").stdout, "3\n")
+
     def test_a_heading_that_is_neither_a_release_nor_unreleased_is_told(self):
         done = changelog_of("## 0.3.0\n\n- Third.\n", "debian")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
@@ -97,6 +106,108 @@ class Changelog(unittest.TestCase):
     def test_the_version_is_the_project_s(self):
         project = re.search(r"project\(asrp VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")).group(1)
         self.assertTrue(self.changelog("version").startswith(project))
+
+
+def needed(*arguments, **environment):
+    """What packaging/install-deps would install."""
+    return output(str(ROOT / "packaging" / "install-deps"), "--print", *arguments, env={**os.environ, **environment}).split()
+
+
+class Dependencies(unittest.TestCase):
+    """One list, tools/dev/packages.txt, says what Debian's and Fedora's packages for building and running are."""
+
+    def test_debian_s_control_file_asks_for_what_the_list_has(self):
+        control = (ROOT / "packaging" / "deb" / "debian" / "control").read_text(encoding="utf-8")
+        field = re.search(r"^Build-Depends:(.*?)^\S", control, re.M | re.S).group(1)
+        asked = {re.split(r"[ (]", each.strip())[0] for each in field.split(",")} - {"debhelper-compat", "dh-sequence-installsysusers"}
+        # build-essential and what dpkg-buildpackage is not told: the compiler, the script that writes the changelog, git for the archive.
+        self.assertEqual(asked | {"build-essential", "g++", "git", "python3"}, set(needed("--family", "debian", "build")))
+
+    def test_the_spec_file_asks_for_what_the_list_has(self):
+        spec = (ROOT / "packaging" / "rpm" / "asrp.spec.in").read_text(encoding="utf-8")
+        asked = set(re.findall(r"^BuildRequires: +(\S+)", spec, re.M))
+        self.assertEqual(asked | {"git-core", "make", "python3"}, set(needed("--family", "fedora", "build")))
+
+    def test_packages_require_what_the_list_says_for_running(self):
+        control = (ROOT / "packaging" / "deb" / "debian" / "control").read_text(encoding="utf-8")
+        spec = (ROOT / "packaging" / "rpm" / "asrp.spec.in").read_text(encoding="utf-8")
+        self.assertEqual(needed("--family", "debian", "run"), ["iptables"])
+        self.assertEqual(control.count("\nDepends: iptables,"), 2)
+        self.assertEqual(needed("--family", "fedora", "run"), ["iptables-nft"])
+        self.assertEqual(len(re.findall(r"^Requires: +iptables$", spec, re.M)), 2)
+
+    def test_debian_has_the_packages(self):
+        names = needed("--family", "debian", "build", "run", "package")
+        shown = subprocess.run(["apt-cache", "show", *names], capture_output=True, text=True, check=False)
+        self.assertEqual((shown.returncode, shown.stderr), (0, ""))
+
+    def test_the_family_is_that_of_the_system(self):
+        for text, first in (("ID=debian\n", "debhelper"), ("ID=ubuntu\nID_LIKE=debian\n", "debhelper"), ("ID=fedora\n", "rpm-build"),
+                            ('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "rpm-build")):
+            with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                self.assertEqual(needed("package", OS_RELEASE=file.name)[0], first)
+
+    def test_an_unknown_system_and_wrong_words_are_told(self):
+        for arguments in (["--print", "everything"], ["--print", "--family", "slackware"]):
+            done = subprocess.run([ROOT / "packaging" / "install-deps", *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(arguments[-1], done.stderr)
+
+
+class SpecFile(unittest.TestCase):
+    def setUp(self):
+        self.text = output(str(ROOT / "packaging" / "rpm" / "spec"))
+
+    def test_rpm_reads_it(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".spec", encoding="utf-8") as file:
+            file.write(self.text)
+            file.flush()
+            names = output("rpmspec", "-q", "--qf", "%{NAME} %{VERSION}\n", file.name).splitlines()
+        version = output(str(ROOT / "packaging" / "changelog"), "version").strip()
+        packages = ("asrp", "asrpd-node", "asrpd-holder", "asrp-tools", "libasrp0", "libasrp-devel")
+        self.assertEqual(sorted(name for name in names if "debug" not in name), sorted(f"{name} {version}" for name in packages))
+
+    def test_nothing_is_left_to_fill_in(self):
+        self.assertEqual(re.findall(r"@[A-Z]+[^@\n]*@", self.text), [])
+
+    def test_a_percent_sign_in_the_changelog_stays_one(self):
+        changes = self.text.split("%changelog")[1]
+        self.assertEqual(re.findall(r"(?<!%)%(?!%)", changes.replace("%%", "")), [])
+
+    def test_both_formats_have_the_same_summary_and_description(self):
+        control = (ROOT / "packaging" / "deb" / "debian" / "control").read_text(encoding="utf-8")
+        for package in ("asrpd-node", "asrpd-holder", "asrp-tools"):
+            debian = re.search(rf"^Package: {package}\n.*?^Description: [^\n]*\n(.*?)(?:\n\n|\Z)", control, re.M | re.S).group(1)
+            rpm = re.search(rf"^%description -n {package}\n(.*?)\n\n%", self.text, re.M | re.S).group(1)
+            self.assertEqual([line.strip() for line in debian.splitlines()], [line or "." for line in rpm.splitlines()])
+
+
+class Containers(unittest.TestCase):
+    """The Containerfiles; packaging/container/try carries their steps out."""
+
+    def test_each_daemon_has_one_that_starts_it(self):
+        for part in ("node", "holder"):
+            recipe = containerfile.read((ROOT / "packaging" / "container" / part / "Containerfile").read_text(encoding="utf-8"))
+            self.assertEqual(recipe.entry + recipe.arguments, [f"/usr/sbin/asrpd-{part}", "--config", f"/etc/asrp/{part}.toml"])
+            self.assertEqual(recipe.base, "docker.io/library/debian:bookworm-slim")
+
+    def test_what_is_copied_are_packages_that_we_build(self):
+        control = (ROOT / "packaging" / "deb" / "debian" / "control").read_text(encoding="utf-8")
+        ours = set(re.findall(r"^Package: (\S+)$", control, re.M))
+        for part in ("node", "holder"):
+            recipe = containerfile.read((ROOT / "packaging" / "container" / part / "Containerfile").read_text(encoding="utf-8"))
+            copied = [source for word, rest in recipe.steps if word == "COPY" for source in rest.split()[:-1]]
+            self.assertEqual(len(copied), 3)
+            self.assertLessEqual({source.split("_")[0] for source in copied}, ours)
+
+    def test_what_it_does_not_understand_is_told(self):
+        good = 'FROM x\nENTRYPOINT ["/y"]\n'
+        self.assertEqual(containerfile.read(good).entry, ["/y"])
+        for text in ("RUN true\n" + good, good + "WORKDIR /z\n", good + "CMD /y -z\n", good + 'HEALTHCHECK ["/z"]\n', 'ENTRYPOINT ["/y"]\n', "FROM x\n", ""):
+            with self.assertRaises(ValueError, msg=text):
+                containerfile.read(text)
 
 
 class Monitoring(unittest.TestCase):
