@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -182,6 +183,54 @@ class SpecFile(unittest.TestCase):
             debian = re.search(rf"^Package: {package}\n.*?^Description: [^\n]*\n(.*?)(?:\n\n|\Z)", control, re.M | re.S).group(1)
             rpm = re.search(rf"^%description -n {package}\n(.*?)\n\n%", self.text, re.M | re.S).group(1)
             self.assertEqual([line.strip() for line in debian.splitlines()], [line or "." for line in rpm.splitlines()])
+
+
+class Reference(unittest.TestCase):
+    """packaging/reference makes web pages of the manual."""
+
+    def test_links_lead_somewhere_and_keys_can_be_linked_to(self):
+        with tempfile.TemporaryDirectory() as directory:
+            output(str(ROOT / "packaging" / "reference"), directory)
+            texts = {path.name: path.read_text(encoding="utf-8") for path in pathlib.Path(directory).iterdir()}
+        pages = {f"{path.name}.html" for path in (ROOT / "docs" / "man").iterdir()}
+        self.assertEqual(set(texts), pages | {"index.html"})
+        for name, text in texts.items():
+            for target in re.findall(r'href="([^"#]+)"', text):
+                self.assertIn(target, texts, name)
+        self.assertEqual(set(re.findall(r'href="([^"#]+)"', texts["index.html"])), pages)
+        for key in ("local_ips", "placement_key", "embryonic_life"):
+            self.assertIn(f'id="{key}"', texts["asrpd.toml.5.html"])
+
+    def test_pages_are_well_formed(self):
+        for path in (ROOT / "docs" / "man").iterdir():
+            done = subprocess.run(["mandoc", "-T", "lint", "-W", "warning", path], capture_output=True, text=True, check=False)
+            # The date is left out: pages change with the program, whose version they name.
+            found = [line for line in done.stdout.splitlines() if "missing date" not in line]
+            self.assertEqual(found, [])
+
+
+class ThreeNodes(unittest.TestCase):
+    """packaging/examples/three-nodes; tests/netns/51-three-nodes.py runs it."""
+
+    FOLDER = ROOT / "packaging" / "examples" / "three-nodes"
+
+    def test_the_nodes_files_differ_in_their_address_only(self):
+        texts = [(self.FOLDER / f"node{n}.toml").read_text(encoding="utf-8").replace(f"Node {n}", "Node N").replace(f"10.2.{n}.2", "ADDRESS")
+                 for n in (1, 2, 3)]
+        self.assertIn("ADDRESS", texts[0])
+        self.assertEqual(texts, texts[:1] * 3)
+
+    def test_the_holders_know_all_nodes(self):
+        nodes = tomllib.loads((self.FOLDER / "holder.toml").read_text(encoding="utf-8"))["holder"]["nodes"]
+        own = [tomllib.loads((self.FOLDER / f"node{n}.toml").read_text(encoding="utf-8"))["node"]["local_ips"] for n in (1, 2, 3)]
+        self.assertEqual([[node] for node in nodes], own)
+
+    def test_bird_takes_its_files(self):
+        files = sorted((self.FOLDER / "bird").glob("*.conf"))
+        self.assertEqual(len(files), 5)
+        for file in files:
+            done = subprocess.run(["bird", "-p", "-c", file], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, f"{file.name}: {done.stderr}")
 
 
 class Containers(unittest.TestCase):
