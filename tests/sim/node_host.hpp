@@ -54,6 +54,7 @@ class NodeHost final : public Host, public engine::EventSink {
     ++events_;
     if (event.kind != engine::EventKind::session_created) return;
     acknowledged_.erase(event.flow);  // another session begins
+    truth_.created(event.session);
     foretold_.on_created(event.flow, event.session);
   }
   void wake();

@@ -36,6 +36,10 @@ struct Plan {
   policy::SelectionPolicy policy = policy::SelectionPolicy::hash;
   std::size_t state_changes = 0;  // some node begins or ceases to hold some server for down or drained
   std::size_t load_reports = 0;   // each to one node
+
+  /// Both copies of a SYN may pass, at two nodes; those that choose on their own, or hold others for down, take two servers
+  /// then.
+  [[nodiscard]] bool decides_alike() const { return policy == policy::SelectionPolicy::hash && state_changes == 0; }
 };
 
 inline constexpr const char* kPoolName = "farm";

@@ -18,9 +18,6 @@ std::vector<std::uint64_t> seeds(std::uint64_t first, std::size_t usual) {
   return out;
 }
 
-/// Both copies of a SYN may pass, at two nodes; those that choose on their own, or hold others for down, take two servers then.
-bool decide_alike(const Plan& plan) { return plan.policy == policy::SelectionPolicy::hash && plan.state_changes == 0; }
-
 Result play(Plan plan, std::uint64_t seed) {
   plan.seed = seed;
   const Result result = World(plan).run();
@@ -35,7 +32,7 @@ Result play(Plan plan, std::uint64_t seed) {
   // Sessions that began while their holder was away have no backup, and the faults that follow may end them.
   CHECK(result.done >= plan.sessions * 95 / 100);
   CHECK(result.without_backup <= plan.sessions / 20);
-  CHECK(result.excused <= plan.sessions / (decide_alike(plan) ? 100 : 40));
+  CHECK(result.excused <= plan.sessions / (plan.decides_alike() ? 100 : 40));
   return result;
 }
 

@@ -32,11 +32,12 @@ struct Session {
   std::optional<std::size_t> server;  // that talks to it
   bool is_protected = false;          // a backup of exactly this session counted
   TuplePair protected_tuples{};
-  std::vector<Tuple> unchecked{};  // server-side tuples on which it was seen without a backup
-  std::vector<Tuple> opened{};     // server-side tuples on which its SYNs made sockets, or, lost on the way, backups
-  std::vector<Tuple> refused{};    // server-side tuples for which a holder answered its SYN with NC
-  bool was_misled = false;         // packets of it went to another endpoint
-  bool was_exposed = false;        // its server's holder was down at some time since: UDP may begin anew (decision 12)
+  std::vector<Tuple> unchecked{};   // server-side tuples on which it was seen without a backup
+  std::vector<Tuple> opened{};      // server-side tuples on which its SYNs made sockets, or, lost on the way, backups
+  std::vector<Tuple> refused{};     // server-side tuples for which a holder answered its SYN with NC
+  std::vector<IpAddress> chosen{};  // servers that nodes chose for it
+  bool was_misled = false;          // packets of it went to another endpoint
+  bool was_exposed = false;         // its server's holder was down at some time since: UDP may begin anew (decision 12)
 
   // Found out by the client.
   bool is_done = false;
@@ -94,10 +95,20 @@ class Truth {
            former.protected_tuples != session.protected_tuples;
   }
   /// Its SYNs reached two servers, or one by two mappings: a client that hears of both can only give up, and two holders have a
-  /// backup. So may those of the one that had its port before, whose forgotten half-open socket answers still.
+  /// backup. So may those of the one that had its port before, whose forgotten half-open socket answers still. Where nodes
+  /// choose on their own, entries may lead to two servers though no SYN came to one of them.
   [[nodiscard]] bool is_split(std::uint32_t id) const {
     const Session& session = sessions[id];
-    return session.opened.size() > 1 || (session.follows && sessions[*session.follows].opened.size() > 1);
+    return session.opened.size() > 1 || (session.follows && sessions[*session.follows].opened.size() > 1) ||
+           (nodes_choose_alone && session.chosen.size() > 1);
+  }
+  /// A node has made a session, for the one that has its client's port now.
+  void created(const TuplePair& tuples) {
+    const auto found = running.find(tuples.client_side);
+    if (found == running.end()) return;
+    std::vector<IpAddress>& chosen = sessions[found->second].chosen;
+    const IpAddress server = tuples.server_side.dst.address;
+    if (std::find(chosen.begin(), chosen.end(), server) == chosen.end()) chosen.push_back(server);
   }
   /// A holder has taken a backup: of the session that has its client's port now.
   void stored(const TuplePair& tuples) {
@@ -130,8 +141,9 @@ class Truth {
     if (is_full_nat && is_excused_clash(*holder_of_it, {})) sessions[*owner_of_it].was_misled = true;
   }
   bool is_full_nat = false;
-  bool is_explicit = false;  // each UDP packet may begin a session
-  std::size_t errors = 0;    // ICMP errors that came to whom they speak to
+  bool nodes_choose_alone = false;  // by a policy that does not decide alike everywhere, or by health that differs
+  bool is_explicit = false;         // each UDP packet may begin a session
+  std::size_t errors = 0;           // ICMP errors that came to whom they speak to
   std::size_t excused = 0;
 
   void wrong(std::string what) {

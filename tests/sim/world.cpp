@@ -19,6 +19,7 @@ World::World(const Plan& plan)
   const auto push = plan.symmetric_paths ? engine::Push::automatic : engine::Push::always;
   const std::size_t servers = plan.servers + plan.joining_servers;
   truth_.is_explicit = plan.explicit_first != engine::ExplicitFirst::none;
+  truth_.nodes_choose_alone = !plan.decides_alike();
   truth_.is_full_nat = plan.forward == engine::ForwardMode::full_nat;
   pool_.active = plan.servers;
   pool_.weights.assign(servers, 1);
