@@ -71,8 +71,12 @@ bool NodeEngine::Impl::may_begin_again(const ServiceState& service, const Endpoi
 /// Gives each service what is known of its servers. `before`: the configuration so far, whose selectors go on.
 void NodeEngine::Impl::equip_services(NodeConfig* before) {
   std::unordered_map<std::string_view, ServiceState*> former;
+  std::unordered_map<std::string_view, const MemberSelector*> informed;  // by pool: one that has been told of its loads
   if (before != nullptr) {
-    for (ServiceState& service : before->services()) former.emplace(service.options->name, &service);
+    for (ServiceState& service : before->services()) {
+      former.emplace(service.options->name, &service);
+      if (service.selector) informed.emplace(service.options->pool, service.selector.get());
+    }
   }
   const Duration load_age = config_->options().timing.load_age;
   std::vector<SelectionMember> members;
@@ -92,6 +96,8 @@ void NodeEngine::Impl::equip_services(NodeConfig* before) {
       members.push_back({b.id, b.weight, b.priority, b.degradation, service.usable[i] != 0});
     }
     service.selector->set_members(members);
+    if (const auto other = informed.find(options.pool); other != informed.end() && other->second != service.selector.get())
+      service.selector->take_loads(*other->second);
     for (auto it = not_usable_.lower_bound({options.pool, {}}); it != not_usable_.end() && it->first.first == options.pool;
          ++it) {
       const auto backend = service.backend_of(it->first.second);

@@ -85,6 +85,20 @@ void MemberSelector::report_load(TimePoint now, std::size_t member, std::uint32_
   members_[member].sessions = 0;
 }
 
+void MemberSelector::take_loads(const MemberSelector& other) {
+  auto from = other.by_id_.begin();  // both lists are walked in the order of ids
+  for (const std::uint16_t index : by_id_) {
+    Member& member = members_[index];
+    while (from != other.by_id_.end() && other.members_[*from].settings.id < member.settings.id) ++from;
+    if (from == other.by_id_.end()) return;
+    const Member& known = other.members_[*from];
+    if (member.load || known.settings.id != member.settings.id) continue;
+    member.load = known.load;
+    member.reported = known.reported;
+    member.sessions = known.sessions;
+  }
+}
+
 std::optional<std::uint32_t> MemberSelector::load(TimePoint now, std::size_t member) const {
   const Member& m = members_[member];
   return m.load && now - m.reported <= load_age_ ? m.load : std::nullopt;

@@ -373,6 +373,30 @@ TEST_CASE("loads stay over a reconfigure, also where a report counts for another
   for (int n = 0; n < 8; ++n) CHECK(place(s, n) == 2);
 }
 
+TEST_CASE("loads stay when the pool gets another policy, and count for a service that comes, or gets another name") {
+  auto options = pool_options(SelectionPolicy::round_robin, 4);
+  NodeScript s(options);
+  for (int i = 1; i <= 4; ++i) s.engine.on_load(s.now, "farm", id(i), i == 2 ? 1 : 5);
+  options.services[0].policy = SelectionPolicy::least_used;
+  s.reconfigure(options);
+  for (int n = 0; n < 8; ++n) CHECK(place(s, n) == 2);
+  options.services[0].name = "web under another name";
+  options.services.push_back(options.services[0]);
+  options.services.back().name = "further";
+  options.services.back().address.port = 8080;
+  s.reconfigure(options);
+  CHECK(place(s, 8) != 0);
+  options.services[0].name = "web";
+  s.reconfigure(options);
+  for (int n = 10; n < 18; ++n) {
+    const Endpoint further = endpoint("198.51.100.1:8080");
+    s.packet(Tap::first, tcp(client(n), further).syn().build());
+    const engine::FlowEntry* entry = s.flows.entry({client(n), further, Protocol::tcp});
+    REQUIRE(entry != nullptr);
+    CHECK(number_of(entry->tuples.server_side.dst) == 2);
+  }
+}
+
 TEST_CASE("UDP: the silence of servers that are down counts as RX, at the end of the recovery (decision 12)") {
   auto options = udp_options();
   options.services[0].pool = "farm";

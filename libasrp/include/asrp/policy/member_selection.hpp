@@ -48,6 +48,9 @@ class MemberSelector {
   void set_load_age(Duration load_age) { load_age_ = load_age; }
   /// Replaces the members; what is known of those whose id stays is kept. An id must be there once. At most 65 535.
   void set_members(std::span<const SelectionMember> members);
+  /// Fills in loads that are unknown here with what `other` has been told of members of the same ids: it is the selector of the
+  /// same pool under another policy, or of another of the pool's services.
+  void take_loads(const MemberSelector& other);
   /// Health and drain: whether a member may be chosen.
   void set_usable(std::size_t member, bool usable);
   /// A load report that came at `now`; begins a new count of sessions for degradation (RFC 5356 5.2.2: re-registration).
