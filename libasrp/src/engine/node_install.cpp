@@ -114,7 +114,9 @@ void NodeEngine::Impl::resolve(TimePoint now, Install& install, InstallResult re
 }
 
 void NodeEngine::Impl::resolve_existing(Install& install, const FlowEntry& entry) {
-  if (install.is_restored() && entry.tuples == install.flow.tuples) {
+  // The kernel throws an ending entry away at a SYN, and takes the SYN for untranslated: such an entry is made anew.
+  const bool ends = install.begins && entry.closing;
+  if (install.is_restored() && entry.tuples == install.flow.tuples && !ends) {
     install.done = install.existing = true;
     install.entry_mark = entry.mark;
     return;

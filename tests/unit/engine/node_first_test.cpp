@@ -188,6 +188,21 @@ TEST_CASE("an entry of a session that has ended gives way to the one that the fo
   CHECK(s.counter(NodeCounter::sessions_restored_rs) == 1);
 }
 
+TEST_CASE(
+    "it is made anew also where the former owner tells of the same mapping: the kernel would lose the SYN with it (decision "
+    "6)") {
+  const std::uint16_t port = moved_port();
+  NodeScript s(joined(basic_options()));
+  const TuplePair there = session_of(port, "", "10.0.0.1:8080");
+  s.flows.add(there, engine::FlowMark::none, true);
+  const auto query = datagram(s.packet(Tap::first, syn(port))[0]);
+  const Carried carried = only_carried(s.message(answer_from(*query), "192.0.2.10", rs_to(*query, there)));
+  CHECK(carried.message.tuples() == there);
+  REQUIRE(s.flows.entry(there.client_side) != nullptr);
+  CHECK_FALSE(s.flows.entry(there.client_side)->closing);
+  CHECK(s.counter(NodeCounter::sessions_replaced) == 1);
+}
+
 TEST_CASE("a full table refuses a SYN after the question only if it has no entry (decision 5)") {
   const std::uint16_t port = moved_port();
   for (const bool is_here : {false, true}) {
