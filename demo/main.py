@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import signal
 import statistics
-import sys
 import time
 from dataclasses import replace
 from importlib import import_module
 from typing import Any, Sequence
 
 from lab.claim import remove_dead_labs
+from lab.command import run
 from scenarios.base import Options, Result
 from screen.paint import paint
 from screen.show import Show
@@ -144,9 +143,4 @@ def _interrupt(number: int, _frame: object) -> None:
 
 
 if __name__ == "__main__":
-    os.umask(0o022)
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except KeyboardInterrupt:
-        print("\ninterrupted; everything is removed", flush=True)
-        sys.exit(130)
+    run(main)

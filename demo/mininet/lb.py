@@ -26,6 +26,7 @@ except ImportError as missing:
 from isolation import isolate  # noqa: E402
 from lab.balancer import Service  # noqa: E402
 from lab.cluster import find_program  # noqa: E402
+from lab.command import run  # noqa: E402
 from lab.topology import Shape  # noqa: E402
 from load import Load  # noqa: E402
 from network import new_network  # noqa: E402
@@ -144,9 +145,4 @@ def main(argv: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    os.umask(0o022)
-    try:
-        sys.exit(main(sys.argv[1:]))
-    except KeyboardInterrupt:
-        print("\ninterrupted; everything is removed", flush=True)
-        sys.exit(130)
+    run(main)
