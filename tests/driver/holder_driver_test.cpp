@@ -11,7 +11,6 @@
 #include "asrp/wire/decode.hpp"
 #include "asrpd-holder/commands/commands.hpp"
 #include "driver/twins.hpp"
-#include "io/testing/memory_edges.hpp"
 #include "runtime/testing/control_twin.hpp"
 
 using namespace asrp;
@@ -35,7 +34,7 @@ engine::HolderOptions options() {
   return o;
 }
 
-struct Bench {
+struct Bench : HolderTwins {
   Bench() {
     addresses.addresses = {address("10.0.0.1")};
     driver.on_addresses();
@@ -50,19 +49,8 @@ struct Bench {
   }
 
   TimePoint now{seconds(1000)};
-  io::testing::Order order;
-  io::testing::MemoryPacketQueue queue{order};
-  io::testing::MemoryPacketSender sender{order};
-  io::testing::MemoryMessageSocket messages;
-  MemorySessions sessions;
-  MemoryAddresses addresses;
-  MemoryStore store;
-  FixedPaths paths;
-  SeededRandom random{1};
-  HolderEvents events;
   engine::HolderEngine engine{options(), store, sessions, paths, random, events};
-  holder::HolderDriver driver{
-      engine, {queue, sender, messages, sessions, addresses}, {kInbound, kOwnMark, kDoneMark}, [this] { return now; }};
+  holder::HolderDriver driver{engine, edges(), {kInbound, kOwnMark, kDoneMark}, [this] { return now; }};
 };
 
 }  // namespace

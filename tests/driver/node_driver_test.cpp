@@ -9,7 +9,6 @@
 #include "asrp/wire/decode.hpp"
 #include "asrpd-node/flow_rules.hpp"
 #include "driver/twins.hpp"
-#include "io/testing/memory_edges.hpp"
 
 using namespace asrp;
 using namespace asrp::test;
@@ -26,21 +25,12 @@ constexpr std::uint32_t kAdmitted = 0x08000000;
 constexpr std::uint32_t kFlowMark = 0x40000000;
 constexpr std::uint32_t kOwnMark = 0x80000000;
 
-struct Bench {
+struct Bench : NodeTwins {
   Bench() { driver.on_timer(); }
 
   TimePoint now{seconds(1000)};
-  io::testing::Order order;
-  io::testing::MemoryPacketQueue queue{order};
-  io::testing::MemoryPacketSender sender{order};
-  io::testing::MemoryMessageSocket messages;
-  MemoryConntrack conntrack;
-  FakePaths paths;
-  FakeRandom random;
-  EventLog events;
   engine::NodeEngine engine{basic_options(), conntrack, paths, random, events};
-  node::NodeDriver driver{
-      engine, {queue, sender, messages, conntrack}, {kFirst, 1, kAdmitted, kFlowMark, kOwnMark}, [this] { return now; }};
+  node::NodeDriver driver{engine, edges(), {kFirst, 1, kAdmitted, kFlowMark, kOwnMark}, [this] { return now; }};
 };
 
 const Tuple kClient = tcp_tuple("203.0.113.5:4000", "198.51.100.1:80");

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Twins of the edges that asrpd-common/io/testing does not have: the session table, the host's sessions and addresses.
+// Twins of the edges that asrpd-common/io/testing does not have: the session table, the host's sessions and addresses; and all
+// that a node or a holder has around its engine.
 #pragma once
 
 #include <atomic>
 #include <vector>
 
+#include "asrpd-holder/holder_driver.hpp"
+#include "asrpd-node/node_driver.hpp"
 #include "io/conntrack.hpp"
 #include "io/local_sessions.hpp"
+#include "io/testing/memory_edges.hpp"
 #include "support/holder_twins.hpp"
 #include "support/node_fakes.hpp"
 
@@ -80,6 +84,34 @@ class MemoryAddresses final : public io::LocalAddresses {
   [[nodiscard]] int descriptor() const override { return -1; }
   std::span<const IpAddress> refresh() override { return addresses; }
   std::vector<IpAddress> addresses;
+};
+
+/// What both daemons' packets and messages go through.
+struct PacketTwins {
+  io::testing::Order order;
+  io::testing::MemoryPacketQueue queue{order};
+  io::testing::MemoryPacketSender sender{order};
+  io::testing::MemoryMessageSocket messages;
+};
+
+struct NodeTwins : PacketTwins {
+  [[nodiscard]] node::NodeDriver::Edges edges() { return {queue, sender, messages, conntrack}; }
+
+  MemoryConntrack conntrack;
+  FakePaths paths;
+  FakeRandom random;
+  EventLog events;
+};
+
+struct HolderTwins : PacketTwins {
+  [[nodiscard]] holder::HolderDriver::Edges edges() { return {queue, sender, messages, sessions, addresses}; }
+
+  MemorySessions sessions;
+  MemoryAddresses addresses;
+  MemoryStore store;
+  FixedPaths paths;
+  SeededRandom random{1};
+  HolderEvents events;
 };
 
 }  // namespace asrp::test
