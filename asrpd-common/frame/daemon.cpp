@@ -64,7 +64,7 @@ Daemon::Outcome Daemon::open_metrics() {
 std::string Daemon::metrics_text() const {
   runtime::MetricsPage page(metrics_prefix(identity_.program));
   const double uptime = std::chrono::duration<double>(runtime::monotonic_now() - started_).count();
-  add_common_metrics(page, {identity_.version, runtime::wall_clock_seconds() - uptime, rules_->repairs()});
+  add_common_metrics(page, {identity_.version, runtime::wall_clock_seconds() - uptime, rules_->repairs(), is_ready()});
   add_metrics(page);
   return page.text();
 }
@@ -74,6 +74,7 @@ std::string metrics_prefix(const std::string& program) { return "asrp_" + progra
 void add_common_metrics(runtime::MetricsPage& page, const About& about) {
   page.info("build_info", "the program's version and mode", {{"version", about.version}, {"mode", "PSV"}});
   page.gauge("start_time_seconds", "when the daemon was started, in seconds since 1970", about.started);
+  page.gauge("ready", "1 where the daemon asks for traffic, 0 where the operator has drained it", about.ready ? 1 : 0);
   page.counter("rules_repairs", "times that rules were put back", about.rule_repairs);
 }
 

@@ -164,6 +164,7 @@ struct About {
   std::string version;
   double started = 0;  // seconds since 1970
   std::uint64_t rule_repairs = 0;
+  bool ready = true;
 };
 void add_common_metrics(runtime::MetricsPage& page, const About& about);
 /// "asrp_node_" of "asrpd-node": what the names of its metrics begin with.

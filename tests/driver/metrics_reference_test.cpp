@@ -15,7 +15,6 @@
 #include "asrpd-node/status.hpp"
 #include "driver/twins.hpp"
 #include "frame/daemon.hpp"
-#include "io/testing/memory_edges.hpp"
 
 using namespace asrp;
 using namespace asrp::test;
@@ -27,23 +26,16 @@ const std::string kRoot = ASRP_SOURCE_DIR;
 
 MetricsPage begun_page(const std::string& program) {
   MetricsPage page(frame::metrics_prefix(program));
-  frame::add_common_metrics(page, {"1.2.3", 1.5e9, 0});
+  frame::add_common_metrics(page, {"1.2.3", 1.5e9, 0, true});
   return page;
 }
 
 /// The pages of daemons over twins of the edges: the same functions that the real ones call.
 MetricsPage node_page() {
-  io::testing::Order order;
-  io::testing::MemoryPacketQueue queue{order};
-  io::testing::MemoryPacketSender sender{order};
-  io::testing::MemoryMessageSocket messages;
-  MemoryConntrack conntrack;
-  FakePaths paths;
-  FakeRandom random;
-  EventLog events;
-  const engine::NodeEngine engine{basic_options(), conntrack, paths, random, events};
+  NodeTwins twins;
+  const engine::NodeEngine engine{basic_options(), twins.conntrack, twins.paths, twins.random, twins.events};
   MetricsPage page = begun_page("asrpd-node");
-  node::Measured measured = node::measured(engine, {queue, sender, messages, conntrack}, {});
+  node::Measured measured = node::measured(engine, twins.edges(), {});
   node::append_health_counters(measured.counters, 0, 0);
   node::LoadReceiver([](const auto&, const auto&, std::uint32_t) {}).append_counters(measured.counters);
   node::add_metrics(page, measured, engine.options(), {"0", "0"}, {}, {}, {});
@@ -51,19 +43,10 @@ MetricsPage node_page() {
 }
 
 MetricsPage holder_page() {
-  io::testing::Order order;
-  io::testing::MemoryPacketQueue queue{order};
-  io::testing::MemoryPacketSender sender{order};
-  io::testing::MemoryMessageSocket messages;
-  MemorySessions sessions;
-  MemoryAddresses addresses;
-  MemoryStore store;
-  FixedPaths paths;
-  SeededRandom random{1};
-  HolderEvents events;
-  const engine::HolderEngine engine{{}, store, sessions, paths, random, events};
+  HolderTwins twins;
+  const engine::HolderEngine engine{{}, twins.store, twins.sessions, twins.paths, twins.random, twins.events};
   MetricsPage page = begun_page("asrpd-holder");
-  holder::add_metrics(page, engine, {queue, sender, messages, sessions, addresses}, {}, {});
+  holder::add_metrics(page, engine, twins.edges(), {}, {});
   return page;
 }
 
