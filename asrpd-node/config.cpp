@@ -23,14 +23,9 @@ using std::chrono::seconds;
 
 constexpr Duration kMinute = std::chrono::minutes(1);
 
-/// Names are used in files, log lines and JSON keys.
 void read_name(Reader& reader, std::string_view key, std::string& out) {
-  if (!reader.require(key) || !reader.text(key, out)) return;
-  const bool plain = std::all_of(out.begin(), out.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-  });
-  if (!out.empty() && out.size() <= 64 && plain) return;
-  reader.problem(key, "found " + config::shown(out) + ", allowed are 1 to 64 letters, digits, '-', '_' and '.'");
+  if (!reader.require(key) || !reader.text(key, out) || is_name(out)) return;
+  reader.problem(key, "found " + config::shown(out) + ", allowed are " + std::string(kNameRule));
 }
 
 void read_node(Reader& reader, NodeConfig& out) {
@@ -162,7 +157,7 @@ PastEpochConfig read_past_epoch(Reader& reader) {
   for (Reader& each : reader.tables("members")) {
     policy::EpochMember member;
     read_name(each, "id", member.id);
-    each.integer("weight", member.weight, 0, 65535);
+    each.integer("weight", member.weight, 0, kMostWeight);
     each.integer("priority", member.priority, 0, 0xffffffff);
     each.finish();
     if (!ids.insert(member.id).second) each.problem("id", "found " + config::shown(member.id) + " a second time in this epoch");
@@ -316,6 +311,13 @@ std::optional<NodeConfig> load_config(const std::string& file, Problems& problem
   return config;
 }
 
+bool is_name(std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
+  });
+  return plain && !text.empty() && text.size() <= 64;
+}
+
 policy::Epoch current_epoch(const NodeConfig& config, const PoolConfig& pool) {
   policy::Epoch epoch;
   epoch.key = config.placement_key.value;
@@ -326,11 +328,7 @@ policy::Epoch current_epoch(const NodeConfig& config, const PoolConfig& pool) {
   return epoch;
 }
 
-namespace {
-
-/// Adds the epochs of the configuration that are not known yet, each in front of the one that is next older there: a node that
-/// was away when one of them was in force has the order of the others.
-void add_configured(const NodeConfig& config, const PoolConfig& pool, std::vector<policy::Epoch>& known) {
+void add_configured_epochs(const NodeConfig& config, const PoolConfig& pool, std::vector<policy::Epoch>& known) {
   auto place = known.end();
   for (auto past = pool.past_epochs.rbegin(); past != pool.past_epochs.rend(); ++past) {
     policy::Epoch epoch{past->members, past->placement_key ? past->placement_key->value : config.placement_key.value};
@@ -339,8 +337,6 @@ void add_configured(const NodeConfig& config, const PoolConfig& pool, std::vecto
     place = same != known.end() ? same : known.insert(place, std::move(epoch));
   }
 }
-
-}  // namespace
 
 engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolHistory>& history) {
   engine::NodeOptions out;
@@ -372,7 +368,7 @@ engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolH
     settings.all_down = pool->policy.all_down;
     settings.backends = pool->servers;
     if (const auto past = histories.find(pool->name); past != histories.end()) settings.past_epochs = past->second->past;
-    add_configured(config, *pool, settings.past_epochs);
+    add_configured_epochs(config, *pool, settings.past_epochs);
     out.services.push_back(std::move(settings));
   }
   return out;

@@ -89,6 +89,10 @@ struct NodeConfig {
   [[nodiscard]] bool has_family(Family family) const;
 };
 
+/// Whether a text may name a pool, a server or a service: names are used in files, log lines and JSON keys.
+bool is_name(std::string_view text);
+inline constexpr std::string_view kNameRule = "1 to 64 letters, digits, '-', '_' and '.'";
+
 /// The words of the configuration for them.
 std::string_view name_of(engine::BackendState state);
 std::string_view name_of(engine::HolderPresence holder);
@@ -108,5 +112,8 @@ struct PoolHistory {
 engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolHistory>& history);
 /// A pool's epoch of today: its active servers.
 policy::Epoch current_epoch(const NodeConfig& config, const PoolConfig& pool);
+/// Adds the epochs of the configuration that are not known yet, each in front of the one that is next older there: a node that
+/// was away when one of them was in force has the order of the others.
+void add_configured_epochs(const NodeConfig& config, const PoolConfig& pool, std::vector<policy::Epoch>& known);
 
 }  // namespace asrp::node

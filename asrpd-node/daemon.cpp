@@ -97,10 +97,14 @@ class Node final : public frame::Daemon, private NodeAccess {
   [[nodiscard]] std::uint64_t revision() const override { return revision_; }
   Result<std::unique_ptr<io::Conntrack>, IoError> open_table() override { return open_conntrack(config_.marks); }
   Outcome change_drains(Drains next) override;
+  [[nodiscard]] const State& state() const override { return state_; }
+  Outcome take_over(const State& told) override;
   void count_sessions(std::function<void(const SessionCount& sessions)> counted) override;
 
   Outcome adopt(const NodeConfig& next);
   Outcome prepare_host(const NodeConfig& config);
+  Outcome keep_epochs(const NodeConfig& config, const State& told);
+  void reconfigure_engines(const NodeConfig& config);
   [[nodiscard]] Measured measured() const;
   [[nodiscard]] std::vector<std::string> keep_fixed_settings(NodeConfig& next) const;
   engine::EventSink& hinting(engine::EventSink& events);
@@ -254,15 +258,10 @@ void Node::count_sessions(std::function<void(const SessionCount& sessions)> coun
 
 /// State file and sysctls for `config`, whose rules are in place.
 frame::Daemon::Outcome Node::prepare_host(const NodeConfig& config) {
-  const auto now = static_cast<BeginTime>(runtime::wall_clock_seconds() * 1000);
   std::string trouble;
   const auto given = load_given_state(config.state_dir, trouble);
   if (!trouble.empty()) log_error("state", trouble);
-  State next = next_state(given ? merged_state(state_, *given) : state_, config, now);
-  if (next != state_) {
-    if (auto done = save_state(config.state_dir, next); !done) return done;
-    state_ = std::move(next);
-  }
+  if (auto done = keep_epochs(config, given ? *given : State()); !done) return done;
   if (given) {
     remove_given_state(config.state_dir);
     runtime::log_info("state", "another node's former pools have been taken over");
@@ -270,14 +269,35 @@ frame::Daemon::Outcome Node::prepare_host(const NodeConfig& config) {
   return apply_sysctls(config);
 }
 
+/// What this node knows, with what it is told, under `config`; written down.
+frame::Daemon::Outcome Node::keep_epochs(const NodeConfig& config, const State& told) {
+  const auto now = static_cast<BeginTime>(runtime::wall_clock_seconds() * 1000);
+  State next = next_state(merged_state(state_, told), config, now);
+  if (next == state_) return Done{};
+  if (auto done = save_state(config.state_dir, next); !done) return done;
+  state_ = std::move(next);
+  return Done{};
+}
+
+frame::Daemon::Outcome Node::take_over(const State& told) {
+  if (auto done = keep_epochs(config_, told); !done) return done;
+  reconfigure_engines(config_);
+  runtime::log_info("state", "another node's former pools have been taken over");
+  return Done{};
+}
+
+void Node::reconfigure_engines(const NodeConfig& config) {
+  const engine::NodeOptions options = engine_options(config, state_);
+  worker_->reconfigure(options);
+  for (const auto& each : further_) each->thread->call([&options](Worker& worker) { worker.reconfigure(options); });
+  digests_ = digests_of(options);
+}
+
 frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   if (auto done = prepare_host(next); !done) return done;
   const std::vector<engine::Service> before = worker_->engine().options().services;
-  const engine::NodeOptions options = engine_options(next, state_);
-  worker_->reconfigure(options);
-  for (const auto& each : further_) each->thread->call([&options](Worker& worker) { worker.reconfigure(options); });
+  reconfigure_engines(next);
   config_ = next;
-  digests_ = digests_of(options);
   ++revision_;
   loads_.configure(config_);
   sweep_orphans(before);

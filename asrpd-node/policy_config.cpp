@@ -44,7 +44,7 @@ PolicyConfig read_policy(Reader& pool) {
 }
 
 void read_server_policy(Reader& server, Backend& out) {
-  server.integer("weight", out.weight, 0, 65535);
+  server.integer("weight", out.weight, 0, kMostWeight);
   server.integer("priority", out.priority, 0, kMost32);
   server.integer("degradation", out.degradation, 0, kMost32);
 }

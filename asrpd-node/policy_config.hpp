@@ -10,6 +10,9 @@
 
 namespace asrp::node {
 
+/// A server's weight is 0 to this.
+inline constexpr std::uint32_t kMostWeight = 65535;
+
 struct PolicyConfig {
   policy::SelectionPolicy policy = policy::SelectionPolicy::hash;
   std::size_t ranks = 2;  // servers of each epoch in the query list: `ranks` of hash, `choices` of the other policies

@@ -4,19 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
 #include <tuple>
 
-#include "asrp/policy/epoch_bounds.hpp"
-#include "asrpd-node/json_number.hpp"
 #include "runtime/files.hpp"
 
 namespace asrp::node {
 namespace {
-
-using nlohmann::json;
 
 bool is_before(const policy::EpochMember& a, const policy::EpochMember& b) {
   return std::tie(a.id, a.weight, a.priority) < std::tie(b.id, b.weight, b.priority);
@@ -78,39 +73,6 @@ PoolState next_pool(const PoolState* before, const PoolConfig& pool, policy::Epo
   return out;
 }
 
-json to_json(const policy::Epoch& epoch) {
-  json members = json::array();
-  for (const policy::EpochMember& member : epoch.members) {
-    members.push_back({{"id", member.id}, {"weight", member.weight}});
-    if (member.priority != 0) members.back()["priority"] = member.priority;
-  }
-  return {{"key", to_hex(epoch.key)}, {"members", members}};
-}
-
-policy::Epoch epoch_from(const json& value) {
-  policy::Epoch epoch;
-  Buffer key;
-  if (!from_hex(value.at("key").get<std::string>(), key) || key.size() != epoch.key.size())
-    throw std::invalid_argument("a key is not 32 hexadecimal digits");
-  std::copy(key.begin(), key.end(), epoch.key.begin());
-  const json& members = value.at("members");
-  if (members.size() > policy::kMaxEpochMembers) throw std::invalid_argument("an epoch has too many members");
-  const auto number = [](const json& n) { return static_cast<std::uint32_t>(whole_number(n, 0xffffffff)); };
-  for (const json& member : members)
-    epoch.members.push_back({member.at("id").get<std::string>(), number(member.at("weight")),
-                             member.contains("priority") ? number(member["priority"]) : 0});
-  sort_members(epoch);
-  const auto same_id = [](const policy::EpochMember& a, const policy::EpochMember& b) { return a.id == b.id; };
-  if (std::adjacent_find(epoch.members.begin(), epoch.members.end(), same_id) != epoch.members.end())
-    throw std::invalid_argument("an epoch has a member twice");
-  return epoch;
-}
-
-/// Files of former versions have no times; `place` keeps their order.
-BeginTime began_from(const json& epoch, BeginTime place) {
-  return epoch.contains("began") ? whole_number(epoch["began"], kLastSecond * 1000) : place;
-}
-
 std::string file_in(const std::string& directory) { return directory + "/epochs.json"; }
 std::string given_file_in(const std::string& directory) { return directory + "/epochs.given.json"; }
 
@@ -152,39 +114,6 @@ std::vector<PoolHistory> history_of(const State& state) {
     out.push_back(std::move(history));
   }
   return out;
-}
-
-std::string state_json(const State& state) {
-  json pools = json::array();
-  for (const PoolState& pool : state) {
-    json past = json::array();
-    for (const PastEpoch& each : pool.past) {
-      past.push_back(to_json(each.epoch));
-      past.back()["began"] = each.began;
-    }
-    json current = to_json(pool.current);
-    current["began"] = pool.began;
-    pools.push_back({{"pool", pool.pool}, {"current", current}, {"past", past}});
-  }
-  return json({{"version", 1}, {"pools", pools}}).dump() + "\n";
-}
-
-std::optional<State> parse_state(const std::string& text) {
-  try {
-    const json value = json::parse(text);
-    if (value.at("version") != 1) return std::nullopt;
-    State state;
-    for (const json& pool : value.at("pools")) {
-      PoolState out{pool.at("pool").get<std::string>(), epoch_from(pool.at("current")), 0, {}};
-      auto place = static_cast<BeginTime>(pool.at("past").size()) + 1;
-      out.began = began_from(pool.at("current"), place);
-      for (const json& epoch : pool.at("past")) out.past.push_back({epoch_from(epoch), began_from(epoch, --place)});
-      state.push_back(std::move(out));
-    }
-    return state;
-  } catch (const std::exception&) {  // nlohmann throws on whatever is not as expected
-    return std::nullopt;
-  }
 }
 
 namespace {

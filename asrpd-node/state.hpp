@@ -49,8 +49,8 @@ State merged_state(State state, const State& told);
 std::vector<PoolHistory> history_of(const State& state);
 
 std::string state_json(const State& state);
-/// None if the text is not what state_json() writes.
-std::optional<State> parse_state(const std::string& text);
+/// None if the text is not what state_json() writes; then `problems`, where given, has all that is wrong with it.
+std::optional<State> parse_state(const std::string& text, std::vector<std::string>* problems = nullptr);
 
 /// Reads DIRECTORY/epochs.json; empty if there is none. A file that cannot be understood is put aside under another name and
 /// reported in `trouble`.

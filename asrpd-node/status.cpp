@@ -29,6 +29,13 @@ void add_epoch(Digest& digest, policy::Epoch epoch) {
 
 }  // namespace
 
+std::string epoch_digest(const policy::Epoch& epoch) {
+  Digest digest;
+  digest.add(std::to_string(policy::kPlacementVersion));
+  add_epoch(digest, epoch);
+  return digest.text();
+}
+
 std::string placement_digest(const engine::NodeOptions& options) {
   Digest digest;
   digest.add(std::to_string(policy::kPlacementVersion));

@@ -19,6 +19,8 @@ namespace asrp::node {
 std::string placement_digest(const engine::NodeOptions& options);
 /// The same over the cookie keys, whichever of them signs.
 std::string cookie_keys_digest(const engine::NodeOptions& options);
+/// The same over one epoch: its servers' ids, weights and priorities, and the key.
+std::string epoch_digest(const policy::Epoch& epoch);
 
 /// What there is to tell of load reports.
 struct LoadStatus {

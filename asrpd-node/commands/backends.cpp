@@ -41,7 +41,7 @@ std::string_view word(engine::ServerState state) {
 
 /// The one place where what is known of a server comes together.
 std::string server_object(NodeAccess& node, const PoolConfig& pool, const engine::Backend& server,
-                          const std::map<std::string, HealthBoard::Line>& health) {
+                          const std::map<std::string, HealthBoard::Line>& health, const SessionCount* sessions) {
   const ServerWatch& watch = node.servers();
   std::string out =
       "{\"pool\":" + json_quoted(pool.name) + ",\"id\":" + json_quoted(server.id) +
@@ -60,13 +60,15 @@ std::string server_object(NodeAccess& node, const PoolConfig& pool, const engine
     const auto load = node.load_of(server.address.address);
     out += ",\"load\":" + (load ? std::to_string(*load) : "null");
   }
+  if (sessions != nullptr) out += ",\"sessions\":" + std::to_string(sessions->at(pool.name, server.address));
   return out + "}";
 }
 
 /// A piece of a pool at a time. A reload in between ends it: what follows would not fit to what came before.
 class Lines final : public runtime::LineSource {
  public:
-  Lines(NodeAccess& node, std::string pool) : node_(node), only_(std::move(pool)), revision_(node.revision()) {
+  Lines(NodeAccess& node, std::string pool, std::optional<SessionCount> sessions)
+      : node_(node), only_(std::move(pool)), sessions_(std::move(sessions)), revision_(node.revision()) {
     for (HealthBoard::Line& line : node.servers().health().lines()) health_[line.pool].emplace(line.id, line);
   }
   More append(std::string& out) override {
@@ -80,7 +82,7 @@ class Lines final : public runtime::LineSource {
       if (!only_.empty() && pool.name != only_) continue;
       for (; server_ < pool.servers.size(); ++server_, ++count_) {
         if (left-- == 0) return More::yes;
-        out += server_object(node_, pool, pool.servers[server_], health_[pool.name]) + "\n";
+        out += server_object(node_, pool, pool.servers[server_], health_[pool.name], sessions_ ? &*sessions_ : nullptr) + "\n";
       }
     }
     return More::no;
@@ -93,6 +95,7 @@ class Lines final : public runtime::LineSource {
  private:
   NodeAccess& node_;
   std::string only_;
+  std::optional<SessionCount> sessions_;
   std::uint64_t revision_;
   std::map<std::string, std::map<std::string, HealthBoard::Line>> health_;
   std::size_t pool_ = 0, server_ = 0, count_ = 0;
@@ -103,12 +106,16 @@ class Lines final : public runtime::LineSource {
 
 runtime::ControlCommand backends_command(NodeAccess& node) {
   return {"backends",
-          {{"pool", runtime::ControlArgument::Kind::text}},
+          {{"pool", runtime::ControlArgument::Kind::text}, {"sessions", runtime::ControlArgument::Kind::flag}},
           [&node](const runtime::ControlRequest& request, const runtime::ControlAnswer& answer) {
             const std::string pool = request.text("pool").value_or("");
             if (!pool.empty() && node.config().pool(pool) == nullptr)
               return answer.refuse("there is no pool \"" + pool + "\"", "\"kind\":\"argument\"");
-            answer.stream("", std::make_unique<Lines>(node, pool));
+            if (!request.flag("sessions")) return answer.stream("", std::make_unique<Lines>(node, pool, std::nullopt));
+            // Each time the kernel's whole table: only for who asks for it.
+            node.count_sessions([&node, pool, answer](const SessionCount& sessions) {
+              answer.stream("", std::make_unique<Lines>(node, pool, sessions));
+            });
           }};
 }
 

@@ -9,6 +9,7 @@
 #include "asrpd-node/config.hpp"
 #include "asrpd-node/server_watch.hpp"
 #include "asrpd-node/session_count.hpp"
+#include "asrpd-node/state.hpp"
 #include "asrpd-node/worker.hpp"
 #include "runtime/control_command.hpp"
 #include "runtime/event_loop.hpp"
@@ -36,6 +37,10 @@ class NodeAccess {
   virtual Result<std::unique_ptr<io::Conntrack>, io::IoError> open_table() = 0;
   /// What is drained from now on. On failure, when the file can't be written, all stays as it was.
   virtual Result<Done, io::IoError> change_drains(Drains next) = 0;
+  /// The pools' epochs that are kept.
+  [[nodiscard]] virtual const State& state() const = 0;
+  /// From now on this node knows what another one knows, too. On failure, when the file can't be written, all stays as it was.
+  virtual Result<Done, io::IoError> take_over(const State& told) = 0;
   /// Goes through the kernel's table in another thread; `counted` is called when that is done.
   virtual void count_sessions(std::function<void(const SessionCount& sessions)> counted) = 0;
 };
@@ -47,6 +52,9 @@ std::vector<std::string> reasons_against(const NodeAccess& node);
 void add_commands(runtime::CommandTable& commands, NodeAccess& node);
 
 runtime::ControlCommand backends_command(NodeAccess& node);
+runtime::ControlCommand epochs_command(NodeAccess& node);
+runtime::ControlCommand epochs_export_command(NodeAccess& node);
+runtime::ControlCommand epochs_import_command(NodeAccess& node);
 runtime::ControlCommand explain_command(NodeAccess& node);
 runtime::ControlCommand queries_command(NodeAccess& node);
 runtime::ControlCommand services_command(NodeAccess& node);

@@ -7,14 +7,6 @@
 namespace asrp::node {
 namespace {
 
-using engine::Explanation;
-using engine::Step;
-
-/// In flight at this engine: of several workers the one that has the packet's session in its hands.
-bool is_in_flight(const Explanation& e) {
-  return e.step == Step::join_install || e.step == Step::join_recovery || e.step == Step::send_behind;
-}
-
 void explain(NodeAccess& node, const runtime::ControlRequest& request, const runtime::ControlAnswer& answer) {
   const std::string protocol = *request.text("protocol");
   if (protocol != "tcp" && protocol != "udp") return answer.refuse("protocol is tcp or udp");
@@ -25,14 +17,10 @@ void explain(NodeAccess& node, const runtime::ControlRequest& request, const run
     return answer.refuse("source and destination are of different families");
   const Tuple packet{*source, *destination, protocol == "tcp" ? Protocol::tcp : Protocol::udp};
   const bool first = request.flag("first");
-  std::optional<Explanation> told;
-  unsigned workers = 0;
-  node.for_each_worker([&](Worker& worker) {
-    ++workers;
-    Explanation each = worker.engine().explain(runtime::monotonic_now(), packet, first);
-    if (!told || (is_in_flight(each) && !is_in_flight(*told))) told = std::move(each);
-  });
-  answer.give(explanation_members(*told) + ",\"workers\":" + std::to_string(workers));
+  std::vector<engine::Explanation> told;
+  node.for_each_worker(
+      [&](Worker& worker) { told.push_back(worker.engine().explain(runtime::monotonic_now(), packet, first)); });
+  answer.give(joint_explanation_members(told));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "asrpd-node/commands/explanation_json.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "asrpd-node/config.hpp"
@@ -64,7 +65,35 @@ json list_of(const std::vector<Explanation::Candidate>& candidates) {
   return list;
 }
 
+bool is_in_flight(const Explanation& e) {
+  return e.step == engine::Step::join_install || e.step == engine::Step::join_recovery || e.step == engine::Step::send_behind;
+}
+
+/// Who would get the session; empty if nobody would, or chance decides.
+std::string chosen_of(const Explanation& e) {
+  const auto chosen = std::find_if(e.choices.begin(), e.choices.end(), [](const auto& c) { return c.is_chosen; });
+  return chosen == e.choices.end() ? "" : chosen->server;
+}
+
 }  // namespace
+
+std::string joint_explanation_members(const std::vector<Explanation>& of_workers) {
+  const auto in_flight = std::find_if(of_workers.begin(), of_workers.end(), is_in_flight);
+  const Explanation& told = in_flight != of_workers.end() ? *in_flight : of_workers.front();
+  const bool differ =
+      in_flight == of_workers.end() && std::any_of(of_workers.begin(), of_workers.end(), [&](const Explanation& each) {
+        return each.step != told.step || chosen_of(each) != chosen_of(told);
+      });
+  json by_worker = json::array();
+  for (std::size_t i = 0; differ && i < of_workers.size(); ++i) {
+    const std::string server = chosen_of(of_workers[i]);
+    by_worker.push_back({{"worker", i + 1},
+                         {"step", engine::to_string(of_workers[i].step)},
+                         {"sentence", engine::sentence(of_workers[i].step)},
+                         {"server", server.empty() ? json() : json(server)}});
+  }
+  return explanation_members(told) + ",\"workers\":" + std::to_string(of_workers.size()) + ",\"by_worker\":" + by_worker.dump();
+}
 
 std::string explanation_members(const Explanation& e) {
   json out = {{"packet",

@@ -41,6 +41,11 @@ _asrpctl() {
     mapfile -t COMPREPLY < <(compgen -W "$(_asrpctl_options) $([[ -n $command ]] && _asrpctl_options "$command")" -- "$current")
   elif [[ -z $command ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
+  elif [[ $command == epochs && $previous == import ]]; then
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+    compopt -o filenames 2>/dev/null
+  elif [[ $command == epochs && $previous == epochs ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "export import" -- "$current")
   elif [[ $command == log ]]; then
     mapfile -t COMPREPLY < <(compgen -W "debug info warning error" -- "$current")
   fi

@@ -27,4 +27,6 @@ complete -c asrpctl -f
 complete -c asrpctl -n 'not __asrpctl_command >/dev/null' -a '(__asrpctl_commands)'
 complete -c asrpctl -n 'string match -q -- "-*" (commandline -ct)' -a '(__asrpctl_options)'
 complete -c asrpctl -n 'test (__asrpctl_command) = log' -a 'debug info warning error'
+complete -c asrpctl -n 'test (__asrpctl_command) = epochs; and test (commandline -opc)[-1] = epochs' -a 'export import'
+complete -c asrpctl -n 'test (__asrpctl_command) = epochs; and test (commandline -opc)[-1] = import' -F
 complete -c asrpctl -l socket -r -F

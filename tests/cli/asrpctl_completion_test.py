@@ -62,6 +62,9 @@ class Completions(unittest.TestCase):
             self.assertEqual(wanted - offered(command, "--"), set(), command)
         self.assertNotIn("--dry-run", offered("counters", "--"))
         self.assertEqual(offered("log", "") & {"debug", "info", "warning", "error", "status"}, {"debug", "info", "warning", "error"})
+        self.assertEqual(offered("epochs", "") & {"export", "import", "status"}, {"export", "import"})
+        self.assertNotIn("export", offered("epochs", "export", ""))
+        self.assertIn("node.sock", offered("epochs", "import", ""))
         self.assertIn("node.sock", offered("--socket", ""))
 
     def test_bash(self):

@@ -318,6 +318,8 @@ class Control(unittest.TestCase):
                   "reason": "not asked: it has no holder"}
         told = {"ok": True, "sentence": "It begins a session.", "step": "create", "service": "web", "pool": "p", "policy": "hash",
                 "by_chance": False, "owner_changed": False, "outside_list": False, "all_down": False, "list_cut": True, "entry": None,
+                "by_worker": [{"worker": 1, "step": "create", "sentence": "It begins a session.", "server": "s1"},
+                              {"worker": 2, "step": "refuse", "sentence": "Dropped.", "server": None}],
                 "seen_from": "203.0.113.7:50000", "choices": [server], "candidates": [server, former], "workers": 2}
         self._daemon.answers["explain"] = [json.dumps(told)]
         arguments = ("explain", "tcp", "203.0.113.7:50000", "198.51.100.1:80", "--first")
@@ -325,7 +327,9 @@ class Control(unittest.TestCase):
             "It begins a session.",
             "service web, pool p, policy hash",
             "the server sees it come from 203.0.113.7:50000",
-            "each of the 2 workers has turns of its own; these are the first one's",
+            "the kernel deals it to one of the workers, which would do different things; worker 1 is the one below",
+            "  worker 1: It begins a session. It would go to s1.",
+            "  worker 2: Dropped.",
             "",
             "Where a new session goes:",
             "CHOSEN  SERVER  ADDRESS      POOL OF  RANK  STATE   HOLDER  LOAD  REASON",
@@ -341,7 +345,7 @@ class Control(unittest.TestCase):
         self.assertEqual(json.loads(self.ctl(*arguments, "--json").stdout)["step"], "create")
         entry = {"client_side": "tcp a>b", "server_side": "tcp a>c", "mark": "waiting", "closing": True}
         self._daemon.answers["explain"] = [json.dumps({"ok": True, "sentence": "Known.", "service": "web", "pool": "p", "policy": "random",
-                                                       "entry": entry, "by_chance": True, "workers": 1, "choices": [], "candidates": []})]
+                                                       "entry": entry, "by_chance": True, "workers": 1, "by_worker": [], "choices": [], "candidates": []})]
         self.assertEqual(self.ctl("explain", "udp", "a", "b").stdout.splitlines(), [
             "Known.", "service web, pool p, policy random", "entry tcp a>b to tcp a>c, mark waiting, closing",
             "chance decides among those that can be drawn"])
@@ -370,6 +374,11 @@ class Control(unittest.TestCase):
             "web   s1   10.0.0.1:80      10  active  down  gone    down        2  refused",
             "web   s20  10.0.0.1:80      10  active  down  gone    -           2  refused"])
         self.assertEqual(self._daemon.requests[-1], {"command": "backends", "pool": "web"})
+        self.stream("backends", {**server, "sessions": 1234}, end={"servers": 1})
+        self.assertEqual([line.split()[-2:] for line in self.ctl("backends", "--sessions").stdout.splitlines()],
+                         [["LAST", "CHECK"], ["1234", "refused"]])
+        self.assertEqual(self._daemon.requests[-1], {"command": "backends", "sessions": True})
+        self.stream("backends", server, {**server, "id": "s20", "health": None}, end={"servers": 2})
         self.assertEqual([json.loads(line)["id"] for line in self.ctl("backends", "--json").stdout.splitlines()], ["s1", "s20"])
 
     def test_sessions_and_their_filters(self) -> None:
@@ -417,6 +426,46 @@ class Control(unittest.TestCase):
         self.assertIn("in the middle of its answer", done.stderr)
         self.stream("queries", end={"error": "changed meanwhile"})
         self.assertEqual(self.ctl("queries").stderr, "asrpctl: changed meanwhile\n")
+
+    def test_epochs(self) -> None:
+        today = {"pool": "web", "epoch": 0, "began": 1_800_000_000_999, "servers": 12, "digest": "0011223344556677"}
+        self.stream("epochs", today, {**today, "epoch": 1, "began": None, "servers": 3}, end={"epochs": 2})
+        self.assertEqual(self.ctl("epochs", "--pool", "web").stdout.splitlines(), [
+            "POOL  EPOCH     BEGAN                 SERVERS  DIGEST",
+            "web   today     2027-01-15 08:00:00Z       12  0011223344556677",
+            "web   former 1  configured                  3  0011223344556677"])
+        self.assertEqual(self._daemon.requests[-1], {"command": "epochs", "pool": "web"})
+        self.assertEqual([json.loads(line)["servers"] for line in self.ctl("epochs", "--json").stdout.splitlines()], [12, 3])
+        self.stream("epochs_export", {"part": '{"pools":'}, {"part": "[]}\n"}, end={"octets": 13})
+        self.assertEqual(self.ctl("epochs", "export", "web").stdout, '{"pools":[]}\n')
+        self.assertEqual(self._daemon.requests[-1], {"command": "epochs_export", "pool": "web"})
+
+    def test_epochs_are_imported_in_parts(self) -> None:
+        text = '{"é":"' + '\\"é' * 5000 + '"}'
+        self._daemon.answers["epochs_import"] = [json.dumps({"ok": True, "import": 7, "taken": 2, "known": 1, "left_out": 1,
+                                                             "unknown_pools": ["dns"], "placement_digest": "00ff"})]
+        with tempfile.NamedTemporaryFile("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            done = self.ctl("epochs", "import", file.name)
+        self.assertEqual(done.stdout.splitlines(), [
+            "2 epochs taken over, 1 were known, 1 left out: none of their servers is configured here, or there are too many",
+            "warning: there is no pool dns here", "placement_digest 00ff"])
+        begin, *parts = [each for each in self._daemon.requests if each["command"] == "epochs_import"]
+        self.assertEqual(begin, {"command": "epochs_import"})
+        self.assertEqual("".join(part["part"] for part in parts), text)
+        self.assertEqual([part.get("end", False) for part in parts], [False] * (len(parts) - 1) + [True])
+        self.assertTrue(all(part["import"] == 7 and len(json.dumps(part, ensure_ascii=False).encode()) < 4096 for part in parts))
+        done = subprocess.run([CTL, "--socket", self.path, "epochs", "import", "-", "--json"], input="", capture_output=True, text=True,
+                              timeout=LIMIT, check=False)
+        self.assertEqual(json.loads(done.stdout)["taken"], 2)
+        self._daemon.answers["epochs_import"] = ['{"ok":false,"error":"2 problems: nothing is taken over","problems":["a","b"]}']
+        done = subprocess.run([CTL, "--socket", self.path, "epochs", "import", "-"], input="{", capture_output=True, text=True,
+                              timeout=LIMIT, check=False)
+        self.assertEqual((done.returncode, done.stderr), (1, "a\nb\nasrpctl: 2 problems: nothing is taken over\n"))
+        done = self.ctl("epochs", "import", "/nonexistent/file")
+        self.assertEqual((done.returncode, done.stderr), (1, "asrpctl: /nonexistent/file: No such file or directory\n"))
+        self.assertEqual(self.ctl("epochs", "import").returncode, 2)
 
     def test_reload_waits_and_shows_all_problems(self) -> None:
         self._daemon.answers["reload"] = [json.dumps({"ok": True, "problems": ["a: warning: b"]})]

@@ -68,6 +68,8 @@ class Twin final : public NodeAccess {
     watch_.set_drains(std::move(next));
     return Done{};
   }
+  [[nodiscard]] const State& state() const override { return state_; }
+  Result<Done, io::IoError> take_over(const State&) override { return Done{}; }
   void count_sessions(std::function<void(const SessionCount&)> counted) override {
     SessionCount count(options_.services);
     for (const engine::FlowEntry& entry : entries) count.add(entry);
@@ -93,6 +95,7 @@ class Twin final : public NodeAccess {
   runtime::EventLoop loop_;
   test::SeededRandom random_{5};
   NodeConfig config_;
+  State state_;
   engine::NodeOptions options_;
   ServerWatch watch_;
   runtime::CommandTable table_;

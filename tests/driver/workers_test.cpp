@@ -6,9 +6,11 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "asrp/packet/packet_view.hpp"
 #include "asrp/wire/decode.hpp"
+#include "asrpd-node/commands/explanation_json.hpp"
 #include "asrpd-node/node_driver.hpp"
 #include "asrpd-node/worker_messages.hpp"
 #include "driver/twins.hpp"
@@ -50,6 +52,12 @@ struct Cluster {
       udp.name = "udp";
       udp.protocol = Protocol::udp;
       options.services.push_back(udp);
+      engine::Service turns = options.services[0];
+      turns.name = "turns";
+      turns.address = *Endpoint::parse("198.51.100.2:80");
+      turns.policy = policy::SelectionPolicy::round_robin;
+      turns.ranks = turns.backends.size();
+      options.services.push_back(turns);
       options.query_bits = node::worker_bits(kWorkers);
       options.query_number = number;
       return options;
@@ -115,6 +123,12 @@ struct Cluster {
         }
       }
     return out;
+  }
+  /// As the node's command says it.
+  nlohmann::json explain(const Tuple& packet, bool first) const {
+    std::vector<engine::Explanation> told;
+    for (const auto& one : workers) told.push_back(one->engine.explain(now, packet, first));
+    return nlohmann::json::parse("{" + node::joint_explanation_members(told) + "}");
   }
   std::uint64_t counted(NodeCounter counter) const {
     std::uint64_t sum = 0;
@@ -226,4 +240,50 @@ TEST_CASE("workers: marked entries may be with another worker than their packets
   }
   for (const auto& one : c.workers) CHECK(one->engine.gauges().waiting == 0);
   for (const engine::FlowEntry& entry : c.conntrack.table.entries) CHECK(entry.mark == FlowMark::none);
+}
+
+TEST_CASE(
+    "workers: what is explained is what the worker does that gets the packet; where their turns differ, each one's is told") {
+  Cluster c;
+  int different = 0;
+  for (unsigned host = 1; host <= 40; ++host) {
+    for (const char* service : {"198.51.100.1:80", "198.51.100.2:80"}) {
+      Tuple client = client_tuple(Protocol::tcp, host * host % 251, static_cast<std::uint16_t>(4000 + host));
+      client.dst = *Endpoint::parse(service);
+      // Of its own: the server sees the client's, and one that the other service has there would send it to the next server.
+      client.src.port = static_cast<std::uint16_t>(client.src.port + (client.dst.address.octets().back() == 2 ? 100 : 0));
+      const nlohmann::json told = c.explain(client, true);
+      CHECK(told["step"] == "create");
+      CHECK(told["workers"] == kWorkers);
+      std::string server;
+      for (const auto& choice : told["choices"])
+        if (choice["chosen"] == true) server = choice["server"];
+      if (!told["by_worker"].empty()) {
+        ++different;
+        CHECK(client.dst.to_string() == "198.51.100.2:80");  // hash has no turns
+        REQUIRE(told["by_worker"].size() == kWorkers);
+        CHECK(told["by_worker"][0]["server"] == server);
+        server = told["by_worker"][Cluster::worker_of(client)]["server"];
+      }
+      c.deliver(engine::Tap::first, client, tcp(client).syn().build());
+      c.turn();
+      const auto* entry = c.conntrack.table.entry(client);
+      REQUIRE(entry != nullptr);
+      CHECK("s" + std::to_string(entry->tuples.server_side.dst.address.octets().back()) == server);
+    }
+  }
+  CHECK(different > 10);
+}
+
+TEST_CASE("workers: what is in flight is told by the one that has it") {
+  for (unsigned host = 1; host <= kWorkers; ++host) {
+    Cluster c;
+    const Tuple client = client_tuple(Protocol::tcp, host, 4000);
+    CHECK(c.explain(client, false)["step"] == "ask-candidates");
+    c.deliver(engine::Tap::stray, client, tcp(client).push().data(10).build());
+    c.turn();
+    const nlohmann::json told = c.explain(client, false);
+    CHECK(told["step"] == "join-recovery");
+    CHECK(told["by_worker"].empty());
+  }
 }

@@ -116,6 +116,9 @@ def check_node(lab: Lab, number: int, expect: support.Expectations) -> None:
     backends = ctl.objects("backends")
     members = [f"s{member.server}" for member in lab.cluster.pool.members]
     expect.that([b["id"] for b in backends] == 2 * members, f"node{number}: backends are those of both families' pools")
+    counted = {b["address"]: b["sessions"] for b in ctl.objects("backends", "--sessions") if b["sessions"] > 0}
+    wanted = {address: sum(each[2] == address for each in truth) for address in {each[2] for each in truth}}
+    expect.that(counted == wanted, f"node{number}: backends --sessions: {counted}")
     expect.that(all(b["new_sessions"] == "yes" for b in backends), f"node{number}: all take new sessions")
     expect.that(ctl.run("queries").stdout == "0 in flight\n", f"node{number}: no queries in flight")
 
@@ -258,9 +261,30 @@ def reload_case(options: Options, expect: support.Expectations) -> None:
         after = snapshot(lab, number)
         expect.that(after["digests"] != before["digests"] and after["files"] != before["files"], "and then it is in force")
         expect.that(after["log"] == {"level": "info"}, f"the log level is that of the file again: {after['log']}")
+        check_epochs(lab, number, expect)
         left = ctl.run("reload", "--dry-run").stdout
         expect.that(left.count("\n") == 1 and "control_mode" in left, f"nothing is left to change but what waits: {left}")
         expect.none_of(support.ended(lab), "no daemon failed, and each ends when asked to")
+
+
+def check_epochs(lab: Lab, number: int, expect: support.Expectations) -> None:
+    """One node has seen a change of a pool that the others have not: what it exports they take over."""
+    ctl = node_ctl(lab, number)
+    other = node_ctl(lab, next(each for each in lab.topology.nodes if each != number))
+    mine = ctl.objects("epochs")
+    former = [line["digest"] for line in mine if line["epoch"] > 0]
+    expect.that(len(former) == 1 and len(other.objects("epochs")) == len(mine) - 1, f"a change of one pool has left an epoch: {former}")
+    text = ctl.run("epochs", "export").stdout
+    before = other.objects("epochs")
+    wrong = subprocess.run([other.program, "--socket", other.path, "epochs", "import", "-"], input=text.replace('"weight":7', '"weight":70000'),
+                           capture_output=True, text=True, timeout=60, check=False)
+    expect.that(wrong.returncode == 1 and "weight is no number from 0 to 65535" in wrong.stderr, f"an error is told: {wrong.stderr}")
+    expect.that(other.objects("epochs") == before, "and nothing is taken over")
+    done = subprocess.run([other.program, "--socket", other.path, "epochs", "import", "-"], input=text, capture_output=True, text=True,
+                          timeout=60, check=False)
+    taken = [line["digest"] for line in other.objects("epochs") if line["epoch"] > 0]
+    expect.that(done.returncode == 0 and len(taken) == 1 and taken[0] in {line["digest"] for line in mine},
+                f"what was exported is taken over: {done.stdout}{done.stderr}")
 
 
 def access_case(options: Options, expect: support.Expectations) -> None:

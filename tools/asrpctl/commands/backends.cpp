@@ -31,11 +31,16 @@ Table::Cell load_of(const json& line) { return load_text(member(line, "load"), "
 
 Command backends_command() {
   const auto pool = std::make_shared<std::string>();
+  const auto sessions = std::make_shared<bool>(false);
   return {"backends", "servers: state, holder, health, whether new sessions go there", "asrpctl backends --pool web",
-          [pool](CLI::App& app) { app.add_option("--pool", *pool, "of this pool alone")->type_name("NAME"); },
-          [pool](Console& console) {
+          [pool, sessions](CLI::App& app) {
+            app.add_option("--pool", *pool, "of this pool alone")->type_name("NAME");
+            app.add_flag("--sessions", *sessions, "counts each one's sessions now, in the kernel's whole table");
+          },
+          [pool, sessions](Console& console) {
             json request = {{"command", "backends"}};
             if (!pool->empty()) request["pool"] = *pool;
+            if (*sessions) request["sessions"] = true;
             // A column for each thing that is known of a server; those that the daemon does not tell are left out.
             return show_listing(console, request,
                                 {{"POOL", "pool"},
@@ -48,6 +53,7 @@ Command backends_command() {
                                  coloured("HEALTH", "health", true),
                                  {"FALLS", "falls", Align::right, {}, true},
                                  {"LOAD", "load", Align::right, load_of, true},
+                                 {"SESSIONS", "sessions", Align::right, {}, true},
                                  {"LAST CHECK", "health_detail", Align::left, {}, true}});
           }};
 }

@@ -30,6 +30,7 @@ std::vector<Command> all_commands();
 
 Command status_command();
 Command services_command();
+Command epochs_command();
 Command explain_command();
 Command counters_command();
 Command events_command();

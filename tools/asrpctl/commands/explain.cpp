@@ -77,8 +77,12 @@ std::string explain_text(const Sample& sample) {
   if (is("owner_changed")) out += "its hash region has another owner since a moment ago\n";
   if (is("by_chance")) out += "chance decides among those that can be drawn\n";
   if (is("outside_list")) out += "the server is not one of those that a recovery asks first\n";
-  if (const json& workers = member(now, "workers"); workers.is_number_unsigned() && workers != json(1))
-    out += "each of the " + plain(workers) + " workers has turns of its own; these are the first one's\n";
+  if (const json& workers = member(now, "by_worker"); !workers.empty()) {
+    out += "the kernel deals it to one of the workers, which would do different things; worker 1 is the one below\n";
+    for (const json& each : workers)
+      out += "  worker " + plain(member(each, "worker")) + ": " + plain(member(each, "sentence")) +
+             (member(each, "server").is_null() ? "" : " It would go to " + plain(member(each, "server")) + ".") + "\n";
+  }
   if (const json& choices = member(now, "choices"); !choices.empty())
     out += "\nWhere a new session goes:\n" + table_of(choices, false, sample.colours);
   if (const json& candidates = member(now, "candidates"); !candidates.empty())
