@@ -112,9 +112,18 @@ std::string explanation_members(const Explanation& e) {
               {"all_down", e.all_down},
               {"list_cut", e.list_cut},
               {"entry", json()},
+              {"client", json()},
               {"seen_from", e.mapping ? json(e.mapping->to_string()) : json()},
               {"choices", list_of(e.choices)},
               {"candidates", list_of(e.candidates)}};
+  if (e.client) {
+    const auto& range = e.client->range;
+    out["client"] = {{"address", e.client->address.to_string()},
+                     {"outside", range ? json(range->outside.to_string()) : json()},
+                     {"first_port", range ? json(range->first_port) : json()},
+                     {"last_port", range ? json(range->last_port) : json()},
+                     {"holder", e.client->has_no_holder ? "gone" : "unknown"}};
+  }
   if (e.entry) {
     out["entry"] = {{"client_side", e.entry->tuples.client_side.to_string()},
                     {"server_side", e.entry->tuples.server_side.to_string()},

@@ -2,17 +2,21 @@
 // Input: a script of operations on one NodeEngine, its session table, its holders' answers and its clock. Few addresses and
 // ports, so that flows meet. What must hold: exactly one verdict per packet, of a kind that its tap allows; nothing is released
 // without its session in the table; every session installed is one that the configuration allows; no message reaches a client;
-// bounds; and after a while of quiet nothing is in flight.
+// bounds; and after a while of quiet nothing is in flight. Scripts that begin with "ACT" are played in ACT mode: there no
+// message goes out in a packet at all.
 #include "asrp/engine/node_engine.hpp"
 
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <string_view>
 #include <vector>
 
 #include "asrp/packet/locate.hpp"
 #include "asrp/packet/surgery.hpp"
+#include "asrp/policy/act_rule.hpp"
 #include "asrp/policy/cookie_policy.hpp"
+#include "asrp/policy/port_choice.hpp"
 #include "asrp/wire/decode.hpp"
 #include "fuzz/support/fuzz_target.hpp"
 #include "support/node_fakes.hpp"
@@ -28,8 +32,21 @@ using std::chrono::seconds;
 
 constexpr std::size_t kMaxOperations = 400;
 constexpr std::size_t kRemembered = 64;
+constexpr std::string_view kAct = "ACT";
 
-engine::NodeOptions options_with(std::uint8_t choice) {
+void set_limits(engine::NodeOptions& options) {
+  options.limits.recoveries = 4;
+  options.limits.held_packets = 8;
+  options.limits.held_packets_per_session = 3;
+  options.limits.held_octets = 6000;
+  options.limits.waiting_sessions = 3;
+  options.limits.attempts = 3;
+  options.limits.second_rounds = 5;
+  options.limits.recent_sessions = 256;
+  options.limits.recent_syn = 256;
+}
+
+engine::NodeOptions psv_options(std::uint8_t choice) {
   engine::NodeOptions options = (choice & 1) != 0 ? full_nat_options() : basic_options();
   engine::Service dns = udp_options(static_cast<engine::ExplicitFirst>((choice >> 1) & 3)).services[0];
   dns.backends.resize(2);
@@ -45,22 +62,38 @@ engine::NodeOptions options_with(std::uint8_t choice) {
     service.server_initiated = (choice & 64) != 0;
   }
   if ((choice & 128) == 0) options.services.push_back(dns);
-  options.limits.recoveries = 4;
-  options.limits.held_packets = 8;
-  options.limits.held_packets_per_session = 3;
-  options.limits.held_octets = 6000;
-  options.limits.waiting_sessions = 3;
-  options.limits.attempts = 3;
-  options.limits.second_rounds = 5;
-  options.limits.recent_sessions = 256;
-  options.limits.recent_syn = 256;
+  set_limits(options);
   return options;
 }
+
+/// Four ports for each client in this gateway's slice.
+engine::NodeOptions act_options(std::uint8_t choice) {
+  engine::NodeOptions options = nat_options();
+  engine::NatOptions& nat = *options.nat;
+  nat.ranges.networks[0].ports_per_client = 64;
+  nat.no_session = static_cast<engine::NatNoSession>((choice & 3) % 3);
+  nat.on_exhausted = (choice & 4) != 0 ? engine::OnExhausted::icmp : engine::OnExhausted::drop;
+  nat.explicit_first = {(choice & 8) != 0 ? engine::ExplicitFirst::any : engine::ExplicitFirst::dns};
+  nat.endpoint_independent_tcp = (choice & 16) != 0;
+  if ((choice & 32) != 0) {
+    nat.past_ranges = {nat.ranges};
+    nat.ranges.networks[0].first_port = 1088;
+  }
+  nat.port_parity = (choice & 64) != 0;
+  nat.hellos = (choice & 128) != 0 ? 3 : 10'000;
+  set_limits(options);
+  return options;
+}
+
+bool is_act(Octets script) { return script.size() >= kAct.size() && std::equal(kAct.begin(), kAct.end(), script.begin()); }
 
 class Machine final : public engine::EventSink {
  public:
   explicit Machine(Octets script)
-      : reader_(script), options_(options_with(reader_.u8())), engine_(options_, flows_, paths_, random_, *this) {}
+      : act_(is_act(script)),
+        reader_(act_ ? script.subspan(kAct.size()) : script),
+        options_(options_with(reader_.u8())),
+        engine_(options_, flows_, paths_, random_, *this) {}
 
   void run() {
     for (std::size_t i = 0; i < kMaxOperations && !reader_.rest().empty(); ++i) step();
@@ -137,7 +170,23 @@ class Machine final : public engine::EventSink {
     return Buffer(taken.begin(), taken.end());
   }
 
+  [[nodiscard]] engine::NodeOptions options_with(std::uint8_t choice) const {
+    return act_ ? act_options(choice) : psv_options(choice);
+  }
+
+  /// Of two clients, with outside ports of the first one's.
+  TuplePair some_act_session() {
+    const std::uint8_t choice = reader_.u8();
+    const Protocol protocol = (choice & 1) != 0 ? Protocol::udp : Protocol::tcp;
+    const Endpoint client{address((choice & 2) != 0 ? "10.0.0.1" : "10.0.0.2"),
+                          static_cast<std::uint16_t>(5000 + ((choice >> 2) & 7))};
+    const Endpoint outside{address("203.0.113.8"), static_cast<std::uint16_t>(1088 + ((choice >> 5) & 7) * 4)};
+    const Endpoint server = endpoint("198.51.100.1:9000");
+    return {{client, server, protocol}, {outside, server, protocol}};
+  }
+
   TuplePair some_session() {
+    if (act_) return some_act_session();
     const std::uint8_t choice = reader_.u8();
     const bool dns = (choice & 1) != 0;
     const Protocol protocol = dns ? Protocol::udp : Protocol::tcp;
@@ -244,7 +293,7 @@ class Machine final : public engine::EventSink {
     const std::size_t before = flows_.installed.size();
     begun_with_ = flows_.entries;
     engine_.flush(now_);
-    for (std::size_t i = before; i < flows_.installed.size(); ++i) check_session(flows_.installed[i].tuples);
+    for (std::size_t i = before; i < flows_.installed.size(); ++i) check_session(flows_.installed[i]);
     flows_.installed.clear();
     for (const engine::Output& output : engine_.outbox().outputs()) check(output);
     FUZZ_CHECK(waiting_.empty());
@@ -255,7 +304,21 @@ class Machine final : public engine::EventSink {
     FUZZ_CHECK(gauges.waiting <= 3 && gauges.attempts <= 3);
   }
 
-  void check_session(const TuplePair& session) const {
+  /// Made here in this gateway's slice, or told by a client of its own range.
+  void check_act_session(const engine::Flow& flow) const {
+    const engine::NatOptions& nat = *options_.nat;
+    const policy::PortRanges ranges(nat.ranges);
+    std::vector<policy::PortRanges> past;
+    for (const auto& former : nat.past_ranges) past.emplace_back(former);
+    FUZZ_CHECK(check_legitimacy(ranges, past, flow.tuples) == policy::Legitimacy::legitimate);
+    const auto range = ranges.range_of(flow.tuples.client_side.src.address);
+    const std::uint16_t port = flow.tuples.server_side.src.port;
+    FUZZ_CHECK(flow.proven || policy::slice_of(*range, nat.slice, ranges.slices()).contains(port));
+  }
+
+  void check_session(const engine::Flow& flow) const {
+    if (act_) return check_act_session(flow);
+    const TuplePair& session = flow.tuples;
     bool found = false;
     for (const engine::Service& service : options_.services) {
       if (service.address != session.client_side.dst || service.protocol != session.client_side.protocol) continue;
@@ -284,17 +347,18 @@ class Machine final : public engine::EventSink {
     if (output.kind == OutputKind::send_own) return remember(*view);
     const bool towards_server =
         view->tuple().dst.address == address("198.51.100.1") || view->tuple().dst.address == address("2001:db8:1::1");
-    if (!view->is_icmp() && packet::locate(*view, {}).found()) FUZZ_CHECK(towards_server);
+    if (!view->is_icmp() && packet::locate(*view, {}).found()) FUZZ_CHECK(towards_server && !act_);
     if (output.kind == OutputKind::send_flow && !view->is_icmp() && !lost_entries_) FUZZ_CHECK(has_session(view->tuple()));
   }
 
-  /// In the table, or replaced by a SYN of the same burst: the kernel's guard stops packets of such a one.
+  /// In the table, or replaced in the same burst by a SYN: the kernel's guard stops packets of such a one.
   bool has_session(const Tuple& tuple) {
     if (flows_.find(tuple)) return true;
     const Tuple wanted = normalised(tuple);
     return std::any_of(begun_with_.begin(), begun_with_.end(), [&](const engine::FlowEntry& e) {
       const bool is_its = normalised(e.tuples.client_side) == wanted || normalised(e.tuples.server_side) == wanted;
-      return is_its && flows_.find(e.tuples.client_side).has_value();
+      const bool port_reused = act_ && e.closing;  // by another connection, for want of ports
+      return is_its && (port_reused || flows_.find(e.tuples.client_side).has_value());
     });
   }
 
@@ -313,6 +377,7 @@ class Machine final : public engine::EventSink {
     sent_.back().message.session_data = {};
   }
 
+  bool act_;
   Reader reader_;
   engine::NodeOptions options_;
   FakeFlowTable flows_;

@@ -117,7 +117,21 @@ void Foretold::after_packet(engine::NodeEngine& engine) {
     case Step::ask_former_owner:
     case Step::ask_candidates:
     case Step::ask_sender:
+    case Step::ask_client:
       return;
+    case Step::exhausted:
+      return expect_count(now, NodeCounter::drops_exhausted);
+    case Step::no_mapping:
+      return expect_count(now, NodeCounter::drops_no_range);
+    case Step::reset:
+    case Step::drop_midstream:
+      return expect_count(now, NodeCounter::drops_no_session);
+    case Step::outside_syn:
+      return expect_count(now, NodeCounter::drops_outside_syn);
+    case Step::no_holder:
+      return expect_count(now, NodeCounter::drops_no_holder);
+    case Step::over_rate:
+      return expect_count(now, NodeCounter::drops_outside_rate);
   }
 }
 

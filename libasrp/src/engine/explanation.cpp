@@ -11,7 +11,7 @@ struct Row {
   std::string_view sentence;
 };
 
-constexpr std::array<Row, 14> kRows{{
+constexpr std::array<Row, 22> kRows{{
     {"no-service", "It belongs to no service here: dropped."},
     {"known", "Its session is known: the kernel translates it."},
     {"again", "Its session is there, and it goes on by that one."},
@@ -26,6 +26,14 @@ constexpr std::array<Row, 14> kRows{{
     {"no-server", "It would begin a session, but no server can have it: dropped."},
     {"no-local-address", "Its session is not known, and this node has no address to ask from: dropped."},
     {"too-many", "Its session is not known, and as many recoveries as may be are under way: dropped."},
+    {"ask-client", "Its session is not known: it is held, and the client is asked."},
+    {"exhausted", "It would begin a session, but all ports of the client are taken that this gateway may use: refused."},
+    {"no-mapping", "It goes to a client's outside endpoint where nothing is mapped: dropped."},
+    {"reset", "Its session is not known, and nobody can be asked: it is answered with RST."},
+    {"drop-midstream", "Its session is not known, and nobody can be asked: dropped."},
+    {"outside-syn", "It begins a connection from outside: dropped."},
+    {"no-holder", "Its session is not known, and its client has no holder to ask: dropped."},
+    {"over-rate", "Its session is not known, and its client is asked as often as it may be: dropped."},
 }};
 
 }  // namespace

@@ -18,6 +18,7 @@ void NodeEngine::Impl::not_found(TimePoint now, std::uint32_t slot) {
   durations_.no_session.add(now - recovery.started);
   event(now, EventKind::recovery_abandoned, recovery.trigger, {}, {}, "no-session", now - recovery.started);
   const Side side = config_->side_of(recovery.trigger);
+  if (side.is_act()) return act_not_found(now, slot, side);
   if (recovery.kind == RecoveryKind::client && side.kind == Side::Kind::client) {
     if (recovery.may_create) {
       silent_in_a_row_.erase(hash(recovery.trigger));
@@ -40,6 +41,7 @@ void NodeEngine::Impl::end_in_silence(TimePoint now, std::uint32_t slot) {
   durations_.silence.add(now - recovery.started);
   event(now, EventKind::recovery_abandoned, recovery.trigger, {}, {}, "silence", now - recovery.started);
   const Side side = config_->side_of(recovery.trigger);
+  if (side.is_act()) return act_end_in_silence(now, slot, side);
   if (recovery.may_create && side.kind == Side::Kind::client) {
     const ServiceState& service = *side.service;
     // Who is held for down was waited for, because checks may be wrong; its silence counts as RX (decision 12).

@@ -110,6 +110,12 @@ bool NatState::is_untranslated(const IpAddress& destination) const {
   return std::any_of(all.begin(), all.end(), [&](const Prefix& p) { return p.contains(destination); });
 }
 
+std::optional<IpAddress> NatState::client_of(const Endpoint& outside) const {
+  auto client = ranges.client_of(outside);
+  for (std::size_t i = 0; !client && i < past.size(); ++i) client = past[i].client_of(outside);
+  return client;
+}
+
 policy::PortUse NatState::use_of(Protocol protocol) const {
   const bool independent = protocol == Protocol::udp ? options->endpoint_independent_udp : options->endpoint_independent_tcp;
   return independent ? policy::PortUse::endpoint : policy::PortUse::session;

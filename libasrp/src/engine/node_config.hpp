@@ -12,6 +12,7 @@
 
 #include "asrp/engine/node_engine.hpp"
 #include "asrp/engine/node_options.hpp"
+#include "asrp/policy/act_rule.hpp"
 #include "asrp/policy/cookie_policy.hpp"
 #include "asrp/policy/legitimacy.hpp"
 #include "asrp/policy/member_selection.hpp"
@@ -64,16 +65,21 @@ struct ServerRef {
 /// What a packet's tuple belongs to, and who sends it.
 struct Side {
   enum class Kind : std::uint8_t {
-    none,    // nothing here
-    client,  // a client of `service`
-    server,  // server `backend` of `service`
+    none,        // nothing here
+    client,      // a client of `service`
+    server,      // server `backend` of `service`
+    act_client,  // a client of our networks, which has `range` outside
+    act_server,  // from outside, to the outside endpoint of `client`
   };
   Kind kind = Kind::none;
   const ServiceState* service = nullptr;
   std::uint16_t backend = 0;
+  policy::PortRange range;
+  IpAddress client;
 
-  [[nodiscard]] bool is_clients() const { return kind == Kind::client; }
-  [[nodiscard]] bool is_servers() const { return kind == Kind::server; }
+  [[nodiscard]] bool is_clients() const { return kind == Kind::client || kind == Kind::act_client; }
+  [[nodiscard]] bool is_servers() const { return kind == Kind::server || kind == Kind::act_server; }
+  [[nodiscard]] bool is_act() const { return kind == Kind::act_client || kind == Kind::act_server; }
 };
 
 /// ACT mode: the clients' ranges, and the choice of ports in them.
@@ -82,6 +88,8 @@ struct NatState {
 
   [[nodiscard]] bool is_untranslated(const IpAddress& destination) const;
   [[nodiscard]] policy::PortUse use_of(Protocol protocol) const;
+  /// Whose outside endpoint that is or was; nothing if nobody's.
+  [[nodiscard]] std::optional<IpAddress> client_of(const Endpoint& outside) const;
 
   const NatOptions* options;
   policy::PortRanges ranges;
@@ -113,6 +121,8 @@ class NodeConfig {
   [[nodiscard]] Side side_of(const Tuple& packet) const;
   /// Whether the cluster may have such a session at all (draft 5).
   [[nodiscard]] bool may_exist(const TuplePair& session) const;
+  /// Whether it is one of ACT mode. Precondition: may_exist().
+  [[nodiscard]] bool is_act(const TuplePair& session) const;
   /// The host whose holder keeps the backup of `session`.
   [[nodiscard]] const IpAddress& holder_of(const TuplePair& session) const;
   /// Whether one holder knows both: where they contradict each other, its word counts.

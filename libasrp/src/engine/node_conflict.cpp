@@ -83,6 +83,7 @@ void NodeEngine::Impl::on_nc(TimePoint now, const Endpoint& from, const wire::Me
   const bool client_side = message.has(wire::kFlagCc);
   const std::uint32_t attempt = find_attempt(message.st1);
   const std::uint32_t waits = find_waiting(message.st1);
+  if (attempt == kNoSlot && waits == kNoSlot && on_nc_of_hello(now, from, message)) return;
   if (attempt == kNoSlot && waits == kNoSlot) return discard(now, Counter::discarded_unmatched, message.st1, from.address);
   const TuplePair tuples = attempt != kNoSlot ? attempts_[attempt].tuples : waiting_[waits].tuples;
   if (config_->holder_of(tuples) != from.address) {
@@ -121,7 +122,7 @@ void NodeEngine::Impl::next_mapping(TimePoint now, std::uint32_t slot, const Ser
   install.flow.one_way_suffices = !tcp || service.options->routing == Routing::asymmetric;
   install.origin = Origin::next_mapping;
   install.service = &service;
-  install.tries = static_cast<std::uint8_t>(attempt.tries + 1);
+  install.tries = static_cast<std::uint16_t>(attempt.tries + 1);
   install.tried = attempt.tried;
   install.ack_wanted = attempt.ack_wanted;
   install.no_inline = attempt.apart;

@@ -94,7 +94,7 @@ Holder* NodeEngine::Impl::holder_of(const ServiceState* service, const TuplePair
 
 void NodeEngine::Impl::consider_path(TimePoint now, Install& install, const packet::PacketView& syn) {
   if (install.holder == nullptr || install.holder->gone) return;
-  const std::uint64_t tag = hash(syn.tuple()) ^ syn.tcp_sequence() * 0x9e3779b97f4a7c15u;
+  const std::uint64_t tag = syn_tag(syn);
   if (seen_syn_.find(tag, now, std::chrono::seconds(5)) != nullptr) {
     count(Counter::inline_suspected);
     install.holder->path.on_repeated(now, config_->options().timing.inline_retry);

@@ -59,16 +59,19 @@ bool NodeEngine::Impl::goes_on_by(const ServiceState& service, const FlowEntry& 
 }
 
 bool NodeEngine::Impl::is_explicit_first(const ServiceState& service, const packet::PacketView& view) {
-  if (view.is_tcp()) return view.is_tcp_syn();
-  switch (service.options->explicit_first) {
+  return view.is_tcp() ? view.is_tcp_syn() : is_first_datagram(service.options->explicit_first, view.payload());
+}
+
+bool NodeEngine::Impl::is_first_datagram(ExplicitFirst kind, Octets payload) {
+  switch (kind) {
     case ExplicitFirst::none:
       return false;
     case ExplicitFirst::any:
       return true;
     case ExplicitFirst::dns:
-      return policy::is_dns_query(view.payload());
+      return policy::is_dns_query(payload);
     case ExplicitFirst::quic:
-      return policy::is_quic_initial(view.payload());
+      return policy::is_quic_initial(payload);
   }
   return false;
 }

@@ -12,7 +12,9 @@ using session::kNoSlot;
 
 namespace {
 
-constexpr std::size_t kSilenceMemory = 1u << 12;  // UDP flows whose holders are silent
+constexpr std::size_t kSilenceMemory = 1u << 12;   // UDP flows whose holders are silent
+constexpr std::size_t kHelloCells = 1u << 12;      // HS that were just answered
+constexpr std::size_t kExhaustedCells = 1u << 12;  // clients without a free port
 
 }  // namespace
 
@@ -31,7 +33,9 @@ NodeEngine::Impl::Impl(NodeOptions options, FlowTable& flows, Paths& paths, Rand
       installed_(std::bit_ceil(config_->options().limits.recent_sessions)),
       seen_syn_(std::bit_ceil(config_->options().limits.recent_syn)),
       silent_in_a_row_(kSilenceMemory),
-      second_rounds_(config_->options().limits.second_rounds) {
+      second_rounds_(config_->options().limits.second_rounds),
+      answered_hellos_(kHelloCells),
+      exhausted_(kExhaustedCells) {
   apply_limits();
   equip_services(nullptr);
 }
@@ -43,6 +47,9 @@ void NodeEngine::Impl::apply_limits() {
   recoveries_.set_limit(limits.recoveries);
   waiting_.set_limit(limits.waiting_sessions);
   attempts_.set_limit(limits.attempts);
+  if (config_->nat() == nullptr) return;
+  if (!clients_) clients_.emplace(std::bit_ceil(limits.clients), seed_);
+  clients_->set_options(*config_->nat()->options);
 }
 
 void NodeEngine::Impl::start(TimePoint now) {

@@ -39,21 +39,21 @@ Explanation NodeEngine::Impl::explain(TimePoint now, const Tuple& packet, bool b
   Explanation out;
   out.packet = packet;
   out.begins = begins;
-  const ServiceState* service = config_->service_at(packet.dst, packet.protocol);
-  const auto sender = service == nullptr ? config_->server_of(packet) : std::nullopt;
-  if (service == nullptr && !sender) return out;
-  const ServiceState& known = service != nullptr ? *service : config_->service(sender->service);
+  const Side side = config_->side_of(packet);
+  if (side.is_act()) explain_act(now, side, out);
+  if (side.is_act() || side.kind == Side::Kind::none) return out;
+  const ServiceState& known = *side.service;
   out.service = known.options->name;
   out.pool = known.options->pool;
   out.policy = known.options->policy;
   out.entry = flows_.find(packet);
-  if (service != nullptr) {
-    explain_client(now, *service, out);
+  if (side.is_clients()) {
+    explain_client(now, known, out);
     return out;
   }
   out.step = out.entry ? Step::known : decide_server(now, packet);
   if (out.step != Step::ask_sender) return out;
-  Explanation::Candidate candidate = describe(now, known, sender->backend);
+  Explanation::Candidate candidate = describe(now, known, side.backend);
   candidate.round = candidate.holder == HolderPresence::no ? 0 : 1;
   candidate.reason = candidate.round == 0 ? "not asked: it has no holder" : "asked: it sent the packet";
   out.candidates.push_back(std::move(candidate));

@@ -14,15 +14,18 @@ void NodeEngine::Impl::on_first(TimePoint now, Incoming& in) {
     case Side::Kind::server:
       if (in.view.is_tcp()) return first_from_server(now, in);
       break;
+    case Side::Kind::act_client:
+      return act_first(now, in, side);
+    case Side::Kind::act_server:  // the rules take none there
     case Side::Kind::none:
       break;
   }
-  count(Counter::drops_no_service);
+  count_foreign();
   outbox_.drop(in.id);
 }
 
 void NodeEngine::Impl::first_from_client(TimePoint now, Incoming& in, const ServiceState& service) {
-  if (!strip_client_message(now, in)) return outbox_.drop(in.id);
+  if (!strip_unwanted(now, in, Counter::discarded_client)) return outbox_.drop(in.id);
   if (!in.view.is_tcp_syn()) {  // not the rules' doing; the tap behind conntrack takes it
     if (!in.edited) return outbox_.accept(in.id);
     const PacketRef ref = ref_of(in);

@@ -3,7 +3,9 @@
 // sessions), node_install (flush), node_recovery (QS, RS, RX), node_abandon (nothing found), node_syn_ack, node_stray and
 // node_known (the taps), node_strip (messages in packets), node_messages (datagrams), node_waiting (NS until NA), node_marked
 // (dumps), node_conflict (NC), node_liveness (holders), node_servers (which server, and what is told of them), node_send (what
-// goes out). Where the modes differ, those that serve both ask node_side.
+// goes out). Where the modes differ, those that serve both ask node_side. ACT mode alone: node_act_first and node_act_stray
+// (the taps), node_act_decide, node_act_explain, node_act_create, node_act_recover, node_act_clients (what is known of clients'
+// holders), and node_hello (HS, and packets of known sessions).
 #pragma once
 
 #include <array>
@@ -26,6 +28,7 @@
 #include "asrp/session/timer_queue.hpp"
 #include "asrp/session/tuple_index.hpp"
 #include "asrp/wire/decode.hpp"
+#include "engine/node_act_clients.hpp"
 #include "engine/node_config.hpp"
 #include "engine/node_liveness.hpp"
 #include "engine/server_choice.hpp"
@@ -33,6 +36,9 @@
 namespace asrp::engine {
 
 using Counter = NodeCounter;
+
+/// ICMP errors of our own; hosts and routers limit theirs (RFC 1812 4.3.2.8).
+inline constexpr std::uint32_t kProhibitedPerSecond = 100;
 
 struct NodeEngine::Impl {
   Impl(NodeOptions options, FlowTable& flows, Paths& paths, RandomSource& random, EventSink& events);
@@ -62,9 +68,9 @@ struct NodeEngine::Impl {
     Origin origin = Origin::first_packet;
     const ServiceState* service = nullptr;
     Holder* holder = nullptr;
-    RankSet tried = 0;       // servers of the query list that did not do
-    std::uint8_t tries = 1;  // mappings tried
-    bool replaced = false;   // an entry in the way was removed once
+    RankSet tried = 0;        // servers of the query list that did not do
+    std::uint16_t tries = 1;  // mappings tried
+    bool replaced = false;    // an entry in the way was removed once
     bool done = false;
     bool existing = false;                 // the entry was there before
     FlowMark entry_mark = FlowMark::none;  // of the entry that was there
@@ -79,6 +85,14 @@ struct NodeEngine::Impl {
     std::optional<TimePoint> asked_since;  // restored by RS
     bool begins = false;                   // restored, yet a SYN: its session may be here already
 
+    // ACT mode
+    policy::PortRange range;        // of the client
+    std::optional<Cookie> hello;    // HS that is answered once the session is there
+    std::uint16_t closing_try = 0;  // the first try that met the entry of a closed connection; 0: none has
+    bool midstream = false;         // a TCP session whose beginning was not seen here
+
+    /// No service: it goes where the client wants.
+    [[nodiscard]] bool is_act() const { return service == nullptr; }
     [[nodiscard]] bool is_restored() const { return origin == Origin::restored_rs || origin == Origin::restored_ps; }
   };
   /// A packet being looked at.
@@ -87,6 +101,12 @@ struct NodeEngine::Impl {
     Tap tap;
     packet::PacketView view;
     bool edited = false;  // `view` lies in scratch_
+  };
+  /// What a client's packet had in it (ACT mode).
+  struct Hello {
+    bool broken = false;    // what is left is no packet
+    bool separate = false;  // there was nothing else in it
+    std::optional<Cookie> cookie;
   };
   enum class TimerKind : std::uint8_t { recovery, waiting, attempt, probe, unprotected };
 
@@ -114,6 +134,7 @@ struct NodeEngine::Impl {
   [[nodiscard]] bool goes_on_by(const ServiceState& service, const FlowEntry& entry) const;
   /// A packet of that kind begins a session of the service.
   [[nodiscard]] static bool is_explicit_first(const ServiceState& service, const packet::PacketView& view);
+  [[nodiscard]] static bool is_first_datagram(ExplicitFirst kind, Octets payload);
   /// The former owner of a SYN's hash region that is to be asked first, if any.
   [[nodiscard]] std::optional<std::uint16_t> former_to_ask(TimePoint now, const ServiceState& service, const Tuple& syn) const;
   /// In which round each server of a query list is asked: 1, 2, or 0 for never.
@@ -131,16 +152,98 @@ struct NodeEngine::Impl {
   void explain_query(TimePoint now, const ServiceState& service, Explanation& out) const;
   [[nodiscard]] Explanation::Candidate describe(TimePoint now, const ServiceState& service, std::uint16_t backend) const;
 
+  // --- node_act_explain.cpp -------------------------------------------------------------------------------------------
+
+  void explain_act(TimePoint now, const Side& side, Explanation& out) const;
+  void explain_act_client(TimePoint now, const Side& side, Explanation& out) const;
+  void add_asked(TimePoint now, const IpAddress& client, std::string_view reason, Explanation& out) const;
+
   // --- node_side.cpp: where the modes differ, for what is common to them ------------------------------------------------
 
+  /// Counts a packet that belongs to nothing.
+  void count_foreign();
   /// The outside port of its session is chosen here.
   [[nodiscard]] static bool chooses_port(const Install& install);
   /// Whether a first packet's session, which is there, goes on with it.
   [[nodiscard]] bool continues(const Install& install, const FlowEntry& entry) const;
   /// Another mapping, after the last one was taken; or why there is none.
   [[nodiscard]] Counter next_try(TimePoint now, Install& install);
-  /// Nobody waits for this holder's answer.
-  [[nodiscard]] bool counts_as_gone(const IpAddress& holder) const;
+  /// What a holder tells is about the packet that it was asked for.
+  [[nodiscard]] bool answers(const session::Recovery& recovery, const TuplePair& session) const;
+  /// Whether a client's packet that is no first one may begin a session once nobody has one.
+  [[nodiscard]] bool may_begin_in_midstream(const Tuple& packet) const;
+  /// Nobody waits for the answer of this host's holder.
+  [[nodiscard]] bool is_gone(TimePoint now, const IpAddress& host) const;
+  [[nodiscard]] bool counts_as_gone(const IpAddress& server) const;
+
+  // --- node_act_decide.cpp --------------------------------------------------------------------------------------------
+
+  [[nodiscard]] Step decide_act_syn(TimePoint now, const Tuple& syn) const;
+  [[nodiscard]] Step decide_act_create(TimePoint now, const Tuple& packet) const;
+  [[nodiscard]] Step decide_act_client(TimePoint now, const Tuple& packet, bool begins) const;
+  [[nodiscard]] Step decide_act_lost(TimePoint now, const Tuple& packet) const;
+  [[nodiscard]] Step decide_act_outside(TimePoint now, const Tuple& packet, bool begins) const;
+  [[nodiscard]] bool act_begins(const packet::PacketView& view) const;
+  /// Where a client's packet goes on to; nothing if that is another client's outside endpoint where nothing is mapped.
+  [[nodiscard]] std::optional<Endpoint> act_destination(const Tuple& packet) const;
+  struct ClientList {
+    std::array<IpAddress, kMaxCandidates> clients;
+    std::size_t count = 0;
+    [[nodiscard]] const IpAddress* begin() const { return clients.data(); }
+    [[nodiscard]] const IpAddress* end() const { return clients.data() + count; }
+  };
+  /// Whose outside endpoint that is, and whose it was.
+  [[nodiscard]] ClientList act_clients_of(const Endpoint& outside) const;
+  /// For the memory of clients that have no port free towards a destination.
+  [[nodiscard]] static Tuple exhausted_key(const Tuple& packet);
+
+  // --- node_act_create.cpp --------------------------------------------------------------------------------------------
+
+  bool act_map(Install& install, const Tuple& packet, const policy::PortRange& range) const;
+  bool act_choose_port(Install& install) const;
+  [[nodiscard]] Counter act_next_port(TimePoint now, Install& install);
+  void act_create(TimePoint now, Incoming& in, const policy::PortRange& range, std::optional<Cookie> hello, bool goes_on);
+  void act_settle_held(TimePoint now, session::Recovery& recovery, const policy::PortRange& range);
+  /// The first packet that is held is a RST.
+  bool begins_with_reset(const session::Recovery& recovery);
+  static bool is_reset(const packet::PacketView& view) { return view.is_tcp() && (view.tcp_flags() & packet::kTcpRst) != 0; }
+  void act_refuse(TimePoint now, Incoming& in, Step why);
+  void act_reset(const packet::PacketView& segment);
+  /// Tells a client, if it is to be told, and the log that no port is left.
+  void tell_exhausted(TimePoint now, Octets packet);
+
+  // --- node_act_first.cpp, node_act_stray.cpp -------------------------------------------------------------------------
+
+  void act_first(TimePoint now, Incoming& in, const Side& side);
+  void act_stray_from_client(TimePoint now, Incoming& in, const Side& side);
+  void act_stray_with_hello(TimePoint now, Incoming& in, const Side& side, const Hello& hello);
+  void act_create_from_stray(TimePoint now, Incoming& in, const Side& side, std::optional<Cookie> hello);
+  void act_stray_from_outside(TimePoint now, Incoming& in);
+  void act_error_from_client(TimePoint now, Incoming& in, const Tuple& trigger);
+  void act_error_from_outside(TimePoint now, Incoming& in, const Tuple& trigger);
+  void act_join_or_ask(TimePoint now, Incoming& in, const Tuple& trigger, Step step, bool icmp);
+
+  // --- node_act_recover.cpp -------------------------------------------------------------------------------------------
+
+  void act_ask(TimePoint now, Incoming& in, session::RecoveryKind kind, const Tuple& trigger, bool icmp);
+  void act_not_found(TimePoint now, std::uint32_t slot, const Side& side);
+  void act_end_in_silence(TimePoint now, std::uint32_t slot, const Side& side);
+  void act_unreachable(TimePoint now, const IpAddress& client);
+  /// A client's holder has sent something.
+  void act_heard(TimePoint now, const IpAddress& client);
+
+  // --- node_hello.cpp -------------------------------------------------------------------------------------------------
+
+  /// Takes any message out of a client's packet, and looks whether it is an HS.
+  Hello take_hello(TimePoint now, Incoming& in);
+  void answer_hello(TimePoint now, const TuplePair& session, Cookie cookie);
+  /// Answers the HS of a packet whose session is in the table. False: it is not.
+  bool answer_known(TimePoint now, const Tuple& packet, Cookie cookie);
+  void act_known_from_client(TimePoint now, Incoming& in);
+  void act_known_from_outside(TimePoint now, Incoming& in);
+  void pass_known(Incoming& in, bool ends);
+  /// An NC for an NS that answered an HS. False: it is for none.
+  bool on_nc_of_hello(TimePoint now, const Endpoint& from, const wire::Message& message);
 
   // --- node_first.cpp -------------------------------------------------------------------------------------------------
 
@@ -245,8 +348,8 @@ struct NodeEngine::Impl {
   std::optional<Found> find_message(TimePoint now, const packet::PacketView& view);
   /// Takes the message out; the rest is `in.view` from now on. False: the rest does not parse.
   bool strip(Incoming& in, const Found& found);
-  /// From the client's side: takes any message out unprocessed. False: the packet is consumed or broken.
-  bool strip_client_message(TimePoint now, Incoming& in);
+  /// From the untrusted side: takes any message out unprocessed. False: the packet is consumed or broken.
+  bool strip_unwanted(TimePoint now, Incoming& in, Counter reason);
   /// The session that a PS in a server's packet proves, or nothing.
   std::optional<TuplePair> verified_ps(TimePoint now, const Incoming& in, const Found& found);
   /// Counts a PS that tells of another session than the one that is there; its packet must not go on.
@@ -265,6 +368,7 @@ struct NodeEngine::Impl {
   void ask_round(TimePoint now, std::uint32_t slot, std::size_t upto);
   void send_query(TimePoint now, const session::Recovery& recovery, const session::Candidate& candidate);
   void evaluate(TimePoint now, std::uint32_t slot);
+  void evaluate_all(TimePoint now);
   void on_recovery_due(TimePoint now, std::uint32_t slot);
   void schedule_recovery(TimePoint now, std::uint32_t slot);
   void restore(TimePoint now, std::uint32_t slot);
@@ -348,6 +452,10 @@ struct NodeEngine::Impl {
   void count(Counter counter, std::uint64_t n = 1) { counters_.add(counter, n); }
 
   [[nodiscard]] std::uint64_t hash(const Tuple& tuple) const { return table_hash(normalised(tuple), seed_); }
+  /// The same for a SYN that is sent again.
+  [[nodiscard]] std::uint64_t syn_tag(const packet::PacketView& syn) const {
+    return hash(syn.tuple()) ^ syn.tcp_sequence() * 0x9e3779b97f4a7c15u;
+  }
   /// One number for a pair, for the table of what was installed a moment ago.
   [[nodiscard]] std::uint64_t pair_tag(const TuplePair& pair) const {
     return table_hash(pair.client_side, seed_ ^ 0x5bd1e995) ^ table_hash(pair.server_side, seed_);
@@ -405,6 +513,17 @@ struct NodeEngine::Impl {
   session::TagTable<std::uint8_t> seen_syn_;         // SYN with an inline NS
   session::TagTable<std::uint8_t> silent_in_a_row_;  // UDP flows whose last recoveries ended in silence
   policy::RateLimiter second_rounds_;
+
+  // ACT mode
+  static constexpr Duration kHelloMemory = std::chrono::milliseconds(200);
+  struct AnsweredHello {
+    std::uint64_t pair = 0;  // pair_tag()
+    Cookie cookie;
+  };
+  std::optional<ActClients> clients_;                 // once it was on
+  session::TagTable<AnsweredHello> answered_hellos_;  // by client-side tuple
+  session::TagTable<std::uint8_t> exhausted_;         // clients without a free port, by destination; and those told of
+  policy::RateLimiter prohibited_{kProhibitedPerSecond};
 
   // the burst
   std::vector<Install> installs_;

@@ -172,6 +172,9 @@ void NodeEngine::Impl::emit(TimePoint now, Install& install) {
       count(install.failure);
       if (items_[i].verdict) outbox_.drop(*items_[i].verdict);
     }
+    if (install.failure == Counter::drops_exhausted && install.first_item != session::kNoSlot) {
+      tell_exhausted(now, octets_of(items_[install.first_item].packet));
+    }
     release_items(install);
     return;
   }
@@ -187,6 +190,7 @@ void NodeEngine::Impl::emit(TimePoint now, Install& install) {
     }
   }
   settle(now, install, held);
+  if (install.hello) answer_hello(now, install.flow.tuples, *install.hello);
   release_items(install);
 }
 
@@ -288,6 +292,7 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install, bool held) 
     count(Counter::sessions_again);
   } else {
     count(Counter::sessions_created);
+    if (install.midstream) count(Counter::sessions_midstream);
     event(now, EventKind::session_created, tuples.client_side, tuples, config_->holder_of(tuples), {});
     if (install.flow.mark == FlowMark::unprotected) {
       count(Counter::sessions_unprotected);

@@ -10,6 +10,10 @@ void NodeEngine::Impl::on_known(TimePoint now, Incoming& in) {
   switch (side.kind) {
     case Side::Kind::client:
       return known_from_client(now, in, *side.service);
+    case Side::Kind::act_client:
+      return act_known_from_client(now, in);
+    case Side::Kind::act_server:
+      return act_known_from_outside(now, in);
     case Side::Kind::server:
     case Side::Kind::none:
       return known_from_server(now, in);
@@ -17,7 +21,7 @@ void NodeEngine::Impl::on_known(TimePoint now, Incoming& in) {
 }
 
 void NodeEngine::Impl::known_from_client(TimePoint now, Incoming& in, const ServiceState& service) {
-  if (!strip_client_message(now, in)) return outbox_.drop(in.id);
+  if (!strip_unwanted(now, in, Counter::discarded_client)) return outbox_.drop(in.id);
   remind(now, in.view.tuple());
   if (go_in_company(now, in, service)) return;
   if (!in.edited) return outbox_.accept(in.id);

@@ -128,6 +128,7 @@ void NodeEngine::Impl::send_probe(TimePoint now, const Holder& holder) {
 }
 
 void NodeEngine::Impl::holder_answered(TimePoint now, const IpAddress& address) {
+  act_heard(now, address);
   Holder* holder = holders_.find(address);
   if (holder == nullptr) return;
   holder->silences = 0;
@@ -148,7 +149,7 @@ void NodeEngine::Impl::holder_silent(TimePoint now, Holder& holder) {
   count(Counter::holders_gone);
   event(now, EventKind::holder_gone, {}, {}, holder.address, {});
   // Recoveries that waited for this one alone may know enough now.
-  recoveries_.for_each_slot([&](std::uint32_t slot) { evaluate(now, slot); });
+  evaluate_all(now);
 }
 
 bool NodeEngine::Impl::on_probe_answer(TimePoint now, const Endpoint& from, const wire::Message& message) {
@@ -189,7 +190,8 @@ bool NodeEngine::Impl::quotes_our_query(const Unreachable& error) const {
 
 void NodeEngine::Impl::on_port_unreachable(TimePoint now, const Unreachable& error) {
   if (!quotes_our_query(error)) return discard(now, Counter::discarded_unreachable, {}, error.peer);
-  if (Holder* holder = holders_.find(error.peer)) holder_silent(now, *holder);
+  if (Holder* holder = holders_.find(error.peer)) return holder_silent(now, *holder);
+  if (config_->nat() != nullptr) act_unreachable(now, error.peer);
 }
 
 }  // namespace asrp::engine

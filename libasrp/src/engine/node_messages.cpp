@@ -11,7 +11,6 @@ namespace asrp::engine {
 using session::Answer;
 using session::kNoSlot;
 using session::Recovery;
-using session::RecoveryKind;
 
 void NodeEngine::Impl::discard(TimePoint now, Counter reason, const Tuple& flow, const IpAddress& peer) {
   count(reason);
@@ -55,7 +54,8 @@ Cookie NodeEngine::Impl::query_cookie(std::uint32_t random) const {
 
 bool NodeEngine::Impl::expects(Octets message) const {
   const auto decoded = wire::decode(message);
-  return decoded && (find_attempt(decoded->message.st1) != kNoSlot || find_waiting(decoded->message.st1) != kNoSlot);
+  return decoded && (find_attempt(decoded->message.st1) != kNoSlot || find_waiting(decoded->message.st1) != kNoSlot ||
+                     answered_hellos_.find(hash(decoded->message.st1), TimePoint{}, kHelloMemory) != nullptr);  // of any age
 }
 
 /// The recovery that an answer is for. An RS names both tuples, and each may be under recovery: the cookie tells which one
@@ -103,9 +103,7 @@ void NodeEngine::Impl::on_recovered(TimePoint now, std::uint32_t slot, std::size
   Recovery& recovery = recoveries_[slot];
   const IpAddress& peer = recovery.candidates[candidate].address;
   recovery.candidates[candidate].answer = Answer::no_session;
-  const bool from_server = recovery.kind == RecoveryKind::server;
-  const bool queried = from_server ? message.st2.reversed() == recovery.trigger : message.st1 == recovery.trigger;
-  if (!queried) return discard(now, Counter::discarded_tuple, message.st1, peer);
+  if (!answers(recovery, message.tuples())) return discard(now, Counter::discarded_tuple, message.st1, peer);
   // spec: 5-1 5-2 5-3 discarded, and no session made
   if (!config_->may_exist(message.tuples())) {
     return discard(now, Counter::discarded_illegitimate, message.st1, peer);

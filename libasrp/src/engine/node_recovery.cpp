@@ -175,14 +175,14 @@ void NodeEngine::Impl::evaluate(TimePoint now, std::uint32_t slot) {
     bool wait = false;
     for (std::size_t i = 0; i < recovery.found_by && now < recovery.grace_until; ++i) {
       const Candidate& candidate = recovery.candidates[i];
-      wait = wait || (candidate.answer == Answer::silent && !counts_as_gone(candidate.address));
+      wait = wait || (candidate.answer == Answer::silent && !is_gone(now, candidate.address));
     }
     if (!wait) return restore(now, slot);
     return schedule_recovery(now, slot);
   }
   const bool silent = std::any_of(
       recovery.candidates.begin(), recovery.candidates.begin() + static_cast<std::ptrdiff_t>(recovery.asked),
-      [&](const Candidate& c) { return c.answer == Answer::silent && !(recovery.may_create && counts_as_gone(c.address)); });
+      [&](const Candidate& c) { return c.answer == Answer::silent && !(recovery.may_create && is_gone(now, c.address)); });
   if (silent) return schedule_recovery(now, slot);
   if (recovery.asked < recovery.candidates_count) {
     if (second_rounds_.take(now)) {  // spec: 5-4
@@ -192,6 +192,10 @@ void NodeEngine::Impl::evaluate(TimePoint now, std::uint32_t slot) {
     count(Counter::recoveries_budget);
   }
   not_found(now, slot);
+}
+
+void NodeEngine::Impl::evaluate_all(TimePoint now) {
+  recoveries_.for_each_slot([&](std::uint32_t slot) { evaluate(now, slot); });
 }
 
 void NodeEngine::Impl::schedule_recovery(TimePoint now, std::uint32_t slot) {

@@ -14,8 +14,12 @@ void NodeEngine::Impl::on_stray(TimePoint now, Incoming& in) {
       return stray_from_client(now, in, *side.service);
     case Side::Kind::server:
       return stray_from_server(now, in);
+    case Side::Kind::act_client:
+      return act_stray_from_client(now, in, side);
+    case Side::Kind::act_server:
+      return act_stray_from_outside(now, in);
     case Side::Kind::none:
-      return count(Counter::drops_no_service);
+      return count_foreign();
   }
 }
 
@@ -30,7 +34,7 @@ bool NodeEngine::Impl::join_in_flight(TimePoint now, Incoming& in, const Tuple& 
     const std::uint32_t recovery = find_recovery(trigger);
     hold(recovery, in.view.octets(), icmp);
     // A packet of the flow may create what an error about it may not.
-    if (!icmp && trigger.protocol == Protocol::udp && recoveries_[recovery].kind == session::RecoveryKind::client) {
+    if (!icmp && recoveries_[recovery].kind == session::RecoveryKind::client && may_begin_in_midstream(trigger)) {
       recoveries_[recovery].may_create = true;
     }
   } else {
@@ -40,7 +44,7 @@ bool NodeEngine::Impl::join_in_flight(TimePoint now, Incoming& in, const Tuple& 
 }
 
 void NodeEngine::Impl::stray_from_client(TimePoint now, Incoming& in, const ServiceState& service) {
-  if (!strip_client_message(now, in)) return;
+  if (!strip_unwanted(now, in, Counter::discarded_client)) return;
   const Tuple trigger = in.view.tuple();
   if (join_in_flight(now, in, trigger, false)) return;
   const Step step = decide_client(now, service, trigger, is_explicit_first(service, in.view));
@@ -108,13 +112,17 @@ void NodeEngine::Impl::stray_icmp(TimePoint now, Incoming& in) {
   }
   const Tuple trigger = quoted->reversed();
   const Side side = config_->side_of(trigger);
-  if (side.kind == Side::Kind::none) return count(Counter::drops_no_service);
+  if (side.kind == Side::Kind::none) return count_foreign();
   if (join_in_flight(now, in, trigger, true)) return;
   switch (side.kind) {
     case Side::Kind::client:
       return recover_client(now, in, *side.service, trigger, true);
     case Side::Kind::server:
       return recover_server(now, in, trigger, true);
+    case Side::Kind::act_client:
+      return act_error_from_client(now, in, trigger);
+    case Side::Kind::act_server:
+      return act_error_from_outside(now, in, trigger);
     case Side::Kind::none:
       return;
   }

@@ -66,11 +66,11 @@ bool NodeEngine::Impl::strip(Incoming& in, const Found& found) {
   return true;
 }
 
-// PSV: nothing from the client's side is processed (decision 9).
-bool NodeEngine::Impl::strip_client_message(TimePoint now, Incoming& in) {
+// Nothing from the untrusted side is processed: clients in PSV mode (decision 9), everybody outside in ACT mode.
+bool NodeEngine::Impl::strip_unwanted(TimePoint now, Incoming& in, Counter reason) {
   const auto found = find_message(now, in.view);
   if (!found) return true;
-  if (found->message) discard(now, Counter::discarded_client, in.view.tuple(), in.view.tuple().src.address);
+  if (found->message) discard(now, reason, in.view.tuple(), in.view.tuple().src.address);
   if (found->separate) {
     count(Counter::packets_consumed);
     return false;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "asrp/packet/build.hpp"
 
+#include <algorithm>
+
 #include "asrp/base/assert.hpp"
 #include "asrp/packet/checksum.hpp"
 
@@ -9,6 +11,8 @@ namespace {
 
 constexpr std::uint8_t kTtl = 64;
 constexpr std::size_t kMaxPayload = 65000;
+constexpr std::size_t kIcmpErrorSize = 576;     // RFC 1812 4.3.2.3
+constexpr std::size_t kIcmpv6ErrorSize = 1280;  // RFC 4443 2.4
 constexpr std::uint16_t kDontFragment = 0x4000;
 
 /// Appends an IP header; lengths and the IPv4 checksum are for finish_packet(). Returns the transport header's offset in the
@@ -82,6 +86,30 @@ bool build_reset(const PacketView& segment, Buffer& out) {
   writer.zeros(6);  // window, checksum, urgent pointer
   finish_packet(MutableOctets(out).subspan(start), transport, Protocol::tcp);
   return true;
+}
+
+void build_prohibited(const PacketView& packet, const IpAddress& from, Buffer& out) {
+  ASRP_ASSERT(packet.family() == from.family());
+  const bool is_v4 = packet.is_v4();
+  const Protocol protocol = is_v4 ? Protocol::icmp : Protocol::icmpv6;
+  const IpAddress& to = packet.tuple().src.address;
+  const std::size_t start = out.size();
+  ByteWriter writer(out);
+  const std::size_t transport = append_ip_header(from, to, protocol, 0, writer);
+  writer.u16(is_v4 ? 0x030d : 0x0101);
+  writer.zeros(6);  // checksum, unused
+  const std::size_t room = (is_v4 ? kIcmpErrorSize : kIcmpv6ErrorSize) - transport - 8;
+  writer.octets(packet.octets().first(std::min(packet.octets().size(), room)));
+  const MutableOctets whole = MutableOctets(out).subspan(start);
+  const MutableOctets error = whole.subspan(transport);
+  std::uint16_t sum = 0;
+  if (!is_v4) {  // ICMPv6 has a pseudo-header (RFC 4443 2.3)
+    sum = ones_sum(to.octets(), ones_sum(from.octets()));
+    sum = ones_add(sum, static_cast<std::uint16_t>(error.size()));
+    sum = ones_add(sum, static_cast<std::uint16_t>(protocol));
+  }
+  store_u16(error, 2, static_cast<std::uint16_t>(~ones_sum(error, sum)));
+  finish_packet(whole, transport, protocol);
 }
 
 }  // namespace asrp::packet

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "asrp/packet/checksum.hpp"
 #include "support/builders.hpp"
 
 using namespace asrp;
@@ -118,4 +119,36 @@ TEST_CASE("a reset over IPv6, and none for what is no segment") {
   Buffer out;
   CHECK_FALSE(build_reset(view_of(packet), out));
   CHECK(out.empty());
+}
+
+TEST_CASE("an ICMP error \"administratively prohibited\" quotes the packet, and has right checksums") {
+  const auto check = [](const Buffer& packet, std::string_view from, std::size_t size) {
+    const auto view = PacketView::parse(packet);
+    REQUIRE(view);
+    Buffer out{1, 2, 3};  // appended
+    build_prohibited(*view, address(from), out);
+    const Buffer error(out.begin() + 3, out.end());
+    CHECK(error.size() == size);
+    const auto icmp = PacketView::parse(error);
+    REQUIRE(icmp);
+    CHECK(icmp->tuple().src.address == address(from));
+    CHECK(icmp->tuple().dst.address == view->tuple().src.address);
+    CHECK(quoted_tuple(*icmp) == view->tuple());
+    const Octets transport = Octets(error).subspan(icmp->transport_offset());
+    CHECK(transport[0] == (icmp->is_v4() ? 3 : 1));
+    CHECK(transport[1] == (icmp->is_v4() ? 13 : 1));
+    std::uint16_t sum = 0;
+    if (icmp->is_v4()) {
+      CHECK(ones_sum(Octets(error).first(20)) == 0xffff);
+    } else {
+      sum = ones_sum(icmp->tuple().dst.address.octets(), ones_sum(icmp->tuple().src.address.octets()));
+      sum = ones_add(sum, static_cast<std::uint16_t>(transport.size()));
+      sum = ones_add(sum, 58);
+    }
+    CHECK(ones_sum(transport, sum) == 0xffff);
+  };
+  check(tcp("10.0.0.1:5000", "198.51.100.1:80").syn().build(), "192.0.2.10", 20 + 8 + 40);
+  check(tcp("10.0.0.1:5000", "198.51.100.1:80").syn().data(1201).build(), "192.0.2.10", 576);
+  check(udp("[fd00::1]:5000", "[2001:db8::1]:80").data(9).build(), "2001:db8:10::10", 40 + 8 + 40 + 8 + 9);
+  check(udp("[fd00::1]:5000", "[2001:db8::1]:80").data(1400).build(), "2001:db8:10::10", 1280);
 }

@@ -70,6 +70,13 @@ std::string explain_text(const Sample& sample) {
   if (!member(now, "service").is_null())
     out += "service " + plain(member(now, "service")) + ", pool " + plain(member(now, "pool")) + ", policy " +
            plain(member(now, "policy")) + "\n";
+  if (const json& client = member(now, "client"); !client.is_null()) {
+    out += "client " + plain(member(client, "address"));
+    if (!member(client, "outside").is_null())
+      out += ", outside " + plain(member(client, "outside")) + " ports " + plain(member(client, "first_port")) + "-" +
+             plain(member(client, "last_port"));
+    out += member(client, "holder") == json("gone") ? ", without a holder\n" : "\n";
+  }
   if (const json& entry = member(now, "entry"); !entry.is_null())
     out += "entry " + plain(member(entry, "client_side")) + " to " + plain(member(entry, "server_side")) + ", mark " +
            plain(member(entry, "mark")) + (member(entry, "closing") == json(true) ? ", closing" : "") + "\n";

@@ -31,6 +31,15 @@ enum class Step : std::uint8_t {
   no_server,         // would begin a session, but no server can have it: dropped
   no_local_address,  // nobody can be asked: this node has no address of the family
   too_many,          // nobody can be asked: as many recoveries are under way as are allowed
+  // ACT mode:
+  ask_client,      // held, and the client is asked
+  exhausted,       // would begin a session, but all ports of the client are taken that this gateway may use
+  no_mapping,      // goes to the outside endpoint of a client where nothing is mapped: dropped
+  reset,           // in mid-stream, and nobody can be asked: answered with RST
+  drop_midstream,  // the same, dropped
+  outside_syn,     // begins a connection from outside: dropped
+  no_holder,       // from outside, and its client has no holder to ask: dropped
+  over_rate,       // from outside, and its client is asked as often as it may be: dropped
 };
 /// "create", "ask-candidates" ...
 std::string_view to_string(Step step);
@@ -70,7 +79,14 @@ struct Explanation {
   bool all_down = false;       // checks hold every server for down
   bool list_cut = false;       // more servers had a claim than one round asks
   std::optional<FlowEntry> entry;
-  std::optional<Endpoint> mapping;    // where the server sees the session come from
+  std::optional<Endpoint> mapping;  // where the server sees the session come from
+  /// ACT mode: the client whose packet it is, or for whom, and what it has outside.
+  struct Client {
+    IpAddress address;
+    std::optional<policy::PortRange> range;  // nothing: only former configurations knew it
+    bool has_no_holder = false;              // as this node has seen
+  };
+  std::optional<Client> client;
   std::vector<Candidate> choices;     // of the packet's flow, best first; empty for a server's packet
   std::vector<Candidate> candidates;  // in the order in which they are asked
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The network node of the draft, PSV mode, as a function of its inputs: no socket, no clock, no thread, no callback into it.
+// The network node of the draft, PSV and ACT mode, as a function of its inputs: no socket, no clock, no thread, no callback
+// into it.
 //
 // One ordinary story: a TCP SYN arrives at a node (Tap::first). on_packet() chooses server and mapping, prepares a flow and the
 // NS. flush() installs all flows of the burst, and for each that is there puts the accept with the NS inserted into the outbox.
@@ -30,8 +31,8 @@ namespace asrp::engine {
 
 /// Where the kernel took the packet from; the node's rules have one queue for each.
 enum class Tap : std::uint8_t {
-  first,  // raw PREROUTING: a SYN to a service, a server's SYN/ACK with a message; conntrack has not seen it: accept goes on
-          // with it
+  first,  // raw PREROUTING: a SYN to a service or of a client of ours, a server's SYN/ACK with a message; conntrack has not
+          // seen it: accept goes on with it
   stray,  // mangle PREROUTING, conntrack NEW or INVALID: an untranslated conntrack is attached; only drop and send_flow are
           // right
   known,  // mangle PREROUTING, a known session's packet with an ASRP option, or whose entry is marked `waiting`

@@ -16,16 +16,22 @@ class RateLimiter {
 
   /// True if one more is within the rate, and then it is counted.
   bool take(TimePoint now) {
-    const double earned = std::chrono::duration<double>(now - last_).count() * per_second_;
-    tokens_ = started_ ? std::min<double>(per_second_, tokens_ + earned) : per_second_;
+    tokens_ = tokens_at(now);
     started_ = true;
     last_ = now;
     if (tokens_ < 1) return false;
     tokens_ -= 1;
     return true;
   }
+  /// Whether take() would be true now.
+  [[nodiscard]] bool would_take(TimePoint now) const { return tokens_at(now) >= 1; }
 
  private:
+  [[nodiscard]] double tokens_at(TimePoint now) const {
+    const double earned = std::chrono::duration<double>(now - last_).count() * per_second_;
+    return started_ ? std::min<double>(per_second_, tokens_ + earned) : per_second_;
+  }
+
   double per_second_;
   double tokens_;
   TimePoint last_{};

@@ -78,7 +78,7 @@ struct Attempt {
   TuplePair tuples;
   PacketPool::Handle packet = PacketPool::kNone;
   TimePoint due;
-  std::uint8_t tries = 1;
+  std::uint16_t tries = 1;
   std::uint16_t tried = 0;  // ranks of the query list whose servers have refused, a bit for each
   bool ack_wanted = false;  // its NS had F-NA
   bool apart = false;       // its NS did not travel inside the packet

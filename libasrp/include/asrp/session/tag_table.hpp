@@ -17,7 +17,12 @@ class TagTable {
   /// `size`: a power of two.
   explicit TagTable(std::size_t size) : cells_(size) {}
 
-  void put(std::uint64_t tag, TimePoint now, const Value& value) { cell(tag) = {tag, now, value}; }
+  /// Returns the value in its place.
+  Value& put(std::uint64_t tag, TimePoint now, const Value& value) {
+    Cell& c = cell(tag);
+    c = {tag, now, value};
+    return c.value;
+  }
   /// The value, if it was put at most `age` ago.
   [[nodiscard]] Value* find(std::uint64_t tag, TimePoint now, Duration age) {
     Cell& c = cell(tag);

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ACT mode: what becomes of a packet, apart from doing it; as node_decide for PSV. The taps and explain() share these.
+#include <algorithm>
+
+#include "engine/node_impl.hpp"
+
+namespace asrp::engine {
+
+using session::kNoSlot;
+
+namespace {
+
+// How long it is not tried again whether a client has a port free towards a destination.
+constexpr Duration kExhausted = std::chrono::seconds(1);
+
+}  // namespace
+
+Step NodeEngine::Impl::decide_act_syn(TimePoint now, const Tuple& syn) const {
+  if (find_install(syn) != kNoSlot) return Step::join_install;
+  return decide_act_create(now, syn);
+}
+
+Step NodeEngine::Impl::decide_act_create(TimePoint now, const Tuple& packet) const {
+  if (const Step step = decide_create(packet); step != Step::create) return step;
+  if (!act_destination(packet)) return Step::no_mapping;
+  return exhausted_.find(hash(exhausted_key(packet)), now, kExhausted) != nullptr ? Step::exhausted : Step::create;
+}
+
+Step NodeEngine::Impl::decide_act_client(TimePoint now, const Tuple& packet, bool begins) const {
+  if (const auto step = decide_join(now, packet)) return *step;
+  if (begins) return decide_act_create(now, packet);
+  if (is_gone(now, packet.src.address)) return decide_act_lost(now, packet);
+  return decide_ask(packet, Step::ask_client);
+}
+
+/// Nobody has the session of a client's packet, or nobody can be asked.
+Step NodeEngine::Impl::decide_act_lost(TimePoint now, const Tuple& packet) const {
+  if (packet.protocol == Protocol::udp) return decide_act_create(now, packet);
+  switch (config_->nat()->options->no_session) {
+    case NatNoSession::create:
+      return decide_act_create(now, packet);
+    case NatNoSession::reset:
+      return Step::reset;
+    case NatNoSession::drop:
+      break;
+  }
+  return Step::drop_midstream;
+}
+
+Step NodeEngine::Impl::decide_act_outside(TimePoint now, const Tuple& packet, bool begins) const {
+  if (const auto step = decide_join(now, packet)) return *step;
+  if (begins && packet.protocol == Protocol::tcp) return Step::outside_syn;
+  bool has_holder = false;
+  bool within_rate = false;
+  for (const IpAddress& client : act_clients_of(packet.dst)) {
+    if (clients_->has_no_holder(now, client)) continue;
+    has_holder = true;
+    within_rate = within_rate || clients_->may_query(now, client);
+  }
+  if (!has_holder) return Step::no_holder;
+  return within_rate ? decide_ask(packet, Step::ask_client) : Step::over_rate;
+}
+
+bool NodeEngine::Impl::act_begins(const packet::PacketView& view) const {
+  if (view.is_tcp()) return view.is_tcp_syn();
+  const auto& kinds = config_->nat()->options->explicit_first;
+  return std::any_of(kinds.begin(), kinds.end(), [&](ExplicitFirst kind) { return is_first_datagram(kind, view.payload()); });
+}
+
+std::optional<Endpoint> NodeEngine::Impl::act_destination(const Tuple& packet) const {
+  const NatState& nat = *config_->nat();
+  const auto other = nat.ranges.client_of(packet.dst);
+  if (!other) return packet.dst;
+  // Where each client has an address of its own every port is mapped; elsewhere a mapping is not known beyond its sessions.
+  if (!nat.options->hairpin || !nat.ranges.range_of(*other)->keeps_port) return std::nullopt;
+  return Endpoint{*other, packet.dst.port};
+}
+
+NodeEngine::Impl::ClientList NodeEngine::Impl::act_clients_of(const Endpoint& outside) const {
+  ClientList list;
+  const auto add = [&](const policy::PortRanges& ranges) {
+    const auto client = ranges.client_of(outside);
+    if (client && list.count < list.clients.size() && std::find(list.begin(), list.end(), *client) == list.end()) {
+      list.clients[list.count++] = *client;
+    }
+  };
+  add(config_->nat()->ranges);
+  for (const policy::PortRanges& former : config_->nat()->past) add(former);
+  return list;
+}
+
+Tuple NodeEngine::Impl::exhausted_key(const Tuple& packet) { return {{packet.src.address, 0}, packet.dst, packet.protocol}; }
+
+}  // namespace asrp::engine

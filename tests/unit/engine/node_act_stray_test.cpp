@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ACT mode: the tap of packets without a session: first datagrams, HS, messages from outside, ICMP errors.
+#include "support/act_script.hpp"
+
+using namespace asrp;
+using namespace asrp::test;
+using engine::NatNoSession;
+using wire::MsgType;
+
+namespace {
+
+const Tuple kFlow = tcp_tuple(kInside, kFar);
+const Tuple kUdpFlow = udp_tuple(kInside, "198.51.100.1:9000");
+const TuplePair kElsewhere = act_session_at(kFlow, 3000);
+
+Buffer segment(std::string_view text = "data") { return tcp(kFlow).push().payload(text).build(); }
+Buffer first_datagram() { return udp(kUdpFlow).payload("data").build(); }
+
+/// A query for the root.
+Buffer dns_query() { return hex("1234 0100 0001 0000 0000 0000 00 0001 0001"); }
+
+}  // namespace
+
+TEST_CASE("ACT: a datagram that begins a session by itself asks nobody (decision 14)") {
+  NodeScript s(nat_options());
+  const Tuple dns = udp_tuple(kInside, "198.51.100.1:53");
+  CHECK(kinds(s.packet(Tap::stray, udp(dns).payload(dns_query()).build())) == "drop send_flow");
+  CHECK(s.flows.installed.at(0).tuples == act_session(dns));
+  auto options = nat_options();
+  options.nat->explicit_first.clear();
+  NodeScript other(options);
+  only_query(other.packet(Tap::stray, udp(dns).payload(dns_query()).build()));
+}
+
+TEST_CASE("ACT: a datagram with HS and no session begins one at once, and is answered behind it (decision 24) [spec 4.3.9-1]") {
+  NodeScript s(nat_options());
+  const auto outs = s.packet(Tap::stray, with_inline(first_datagram(), hello(Protocol::udp, 9)));
+  REQUIRE(kinds(outs) == "drop send_flow send_own:NS");
+  CHECK(outs[1].octets == forwarded(first_datagram()));
+  const Datagram ns = datagrams(outs, MsgType::NS).at(0);
+  CHECK(ns.message.tuples() == act_session(kUdpFlow));
+  CHECK(ns.message.cookie.value == 9);
+  CHECK(s.counter(NodeCounter::recoveries_started) == 0);
+}
+
+TEST_CASE("ACT: an HS that follows its datagram says what the client was asked: it has no session") {
+  NodeScript s(nat_options());
+  const Datagram query = only_query(s.packet(Tap::stray, first_datagram()));
+  const auto outs = s.packet(Tap::stray, separate(first_datagram(), hello(Protocol::udp, 9)));
+  CHECK(kinds(outs) == "drop send_flow send_own:NS");
+  CHECK(outs[1].octets == forwarded(first_datagram()));
+  CHECK(s.engine.gauges().recoveries == 0);
+  CHECK(s.engine.gauges().held_packets == 0);
+  answer(s, query, rx_to(query));
+  CHECK(s.counter(NodeCounter::discarded_unmatched) == 1);
+}
+
+TEST_CASE("ACT: a segment with HS and no session follows no_session, and nobody is asked (decision 24)") {
+  auto options = nat_options();
+  SUBCASE("create: it is answered then") {
+    NodeScript s(options);
+    CHECK(kinds(s.packet(Tap::stray, with_inline(segment(), hello(Protocol::tcp, 9)))) == "drop send_flow send_own:NS");
+    CHECK(s.counter(NodeCounter::sessions_midstream) == 1);
+  }
+  SUBCASE("drop: nothing is answered") {
+    options.nat->no_session = NatNoSession::drop;
+    NodeScript s(options);
+    CHECK(kinds(s.packet(Tap::stray, with_inline(segment(), hello(Protocol::tcp, 9)))) == "drop");
+    CHECK(s.counter(NodeCounter::drops_no_session) == 1);
+    CHECK(s.counter(NodeCounter::hellos_no_session) == 1);
+  }
+  SUBCASE("reset") {
+    options.nat->no_session = NatNoSession::reset;
+    NodeScript s(options);
+    CHECK(kinds(s.packet(Tap::stray, with_inline(segment(), hello(Protocol::tcp, 9)))) == "drop send_own");
+    CHECK(s.counter(NodeCounter::resets_sent) == 1);
+  }
+  SUBCASE("a separate one ends") {
+    NodeScript s(options);
+    CHECK(kinds(s.packet(Tap::stray, separate(segment(), hello(Protocol::tcp, 9)))) == "drop");
+    CHECK(s.counter(NodeCounter::hellos_no_session) == 1);
+    CHECK(s.flows.entries.empty());
+  }
+}
+
+TEST_CASE("ACT: an HS whose session has come meanwhile is answered, and its packet goes on") {
+  NodeScript s(nat_options());
+  s.flows.add(kElsewhere);
+  const auto outs = s.packet(Tap::stray, with_inline(segment(), hello(Protocol::tcp, 9)));
+  CHECK(kinds(outs) == "drop send_own:NS send_flow");
+  CHECK(datagrams(outs, MsgType::NS).at(0).message.tuples() == kElsewhere);
+}
+
+TEST_CASE("ACT: packets that were queued before their session came are sent behind it, from both sides") {
+  NodeScript s(nat_options());
+  s.packet(Tap::stray, with_inline(first_datagram(), hello(Protocol::udp, 9)));
+  CHECK(kinds(s.packet(Tap::stray, first_datagram())) == "drop send_flow");
+  const Buffer back = udp(act_session(kUdpFlow).server_side.reversed()).payload("r").build();
+  CHECK(kinds(s.packet(Tap::stray, back)) == "drop send_flow");
+  CHECK(s.counter(NodeCounter::recoveries_started) == 0);
+}
+
+TEST_CASE("ACT: no message from outside is processed or passed on") {
+  NodeScript s(nat_options());
+  const Tuple in = kElsewhere.server_side.reversed();
+  const Buffer data = tcp(in).push().payload("data").build();
+  const Buffer told = ps_of(kElsewhere, key_of(0x22));
+  auto outs = s.packet(Tap::stray, with_inline(data, told));
+  CHECK(s.counter(NodeCounter::discarded_outside) == 1);
+  const Datagram query = only_query(outs);  // a PS would have restored it
+  outs = answer(s, query, rs_to(query, kElsewhere));
+  REQUIRE(kinds(outs) == "send_flow");
+  CHECK(outs[0].octets == forwarded(data));
+  CHECK(kinds(s.packet(Tap::stray, separate(data, told))) == "drop");
+  CHECK(s.counter(NodeCounter::packets_consumed) == 1);
+}
+
+TEST_CASE("ACT: an ICMP error about an unknown session asks for that session, and begins none") {
+  NodeScript s(nat_options());
+  SUBCASE("from outside, about what the client has sent") {
+    const Buffer error =
+        icmp_error("198.51.100.9", kOutsideAddress).too_big(1400).quoting(tcp(kElsewhere.server_side).data(8).build()).build();
+    const Datagram query = only_query(s.packet(Tap::stray, error));
+    CHECK(query.to.address == address("10.0.0.1"));
+    CHECK(query.message.st1 == kElsewhere.server_side.reversed());
+    CHECK(kinds(answer(s, query, rs_to(query, kElsewhere))) == "send_flow");
+  }
+  SUBCASE("from a client, about what it got") {
+    const Buffer error =
+        icmp_error("10.0.0.1", "198.51.100.1").port_unreachable().quoting(udp(kUdpFlow.reversed()).data(8).build()).build();
+    const Datagram query = only_query(s.packet(Tap::stray, error));
+    CHECK(query.to.address == address("10.0.0.1"));
+    CHECK(query.message.st1 == kUdpFlow);
+    CHECK(answer(s, query, rx_to(query)).empty());
+    CHECK(s.flows.entries.empty());
+    CHECK(s.counter(NodeCounter::drops_no_session) == 1);
+  }
+  SUBCASE("of a client without a holder") {
+    s.port_unreachable(only_query(s.packet(Tap::stray, first_datagram())));
+    const std::size_t entries = s.flows.entries.size();
+    const Buffer error = icmp_error("10.0.0.1", "198.51.100.1")
+                             .port_unreachable()
+                             .quoting(udp("198.51.100.1:77", kInside).data(8).build())
+                             .build();
+    CHECK(kinds(s.packet(Tap::stray, error)) == "drop");
+    CHECK(s.counter(NodeCounter::drops_icmp) == 1);
+    CHECK(s.flows.entries.size() == entries);
+  }
+}
