@@ -3,6 +3,7 @@
 // most tests begin with.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -43,6 +44,25 @@ class FakeFlowTable final : public engine::FlowTable {
     for (auto& entry : entries) {
       if (entry.tuples.client_side == client_side) entry.mark = mark;
     }
+  }
+
+  std::optional<Endpoint> outside_of(Protocol protocol, const Endpoint& inside) override {
+    for (const auto& e : entries) {
+      if (e.tuples.client_side.protocol == protocol && e.tuples.client_side.src == inside) return e.tuples.server_side.src;
+    }
+    return std::nullopt;
+  }
+  std::optional<Endpoint> inside_of(Protocol protocol, const Endpoint& outside) override {
+    for (const auto& e : entries) {
+      if (e.tuples.server_side.protocol == protocol && e.tuples.server_side.src == outside) return e.tuples.client_side.src;
+    }
+    return std::nullopt;
+  }
+  bool has_session_with(Protocol protocol, const Endpoint& outside, const IpAddress& host) override {
+    return std::any_of(entries.begin(), entries.end(), [&](const auto& e) {
+      const Tuple& side = e.tuples.server_side;
+      return side.protocol == protocol && side.src == outside && side.dst.address == host;
+    });
   }
 
   /// An entry that is there without the engine's doing.

@@ -28,18 +28,42 @@ bool NodeEngine::Impl::act_map(Install& install, const Tuple& packet, const poli
   return act_choose_port(install);
 }
 
+/// The port by which the client's endpoint is known already, if one port is for all its sessions; else the first from the
+/// install's try on that is no other endpoint's (RFC 4787 REQ-1, REQ-3: none is overloaded).
 bool NodeEngine::Impl::act_choose_port(Install& install) const {
   const NatState& nat = *config_->nat();
   const Tuple& client = install.flow.tuples.client_side;
-  const auto outside = policy::choose_port(install.range, nat.choice, nat.use_of(client.protocol), client, install.tries - 1u);
-  if (outside) install.flow.tuples.server_side.src = *outside;
-  return outside.has_value();
+  const policy::PortUse use = nat.use_of(client.protocol);
+  Endpoint& src = install.flow.tuples.server_side.src;
+  const bool shared = use == policy::PortUse::endpoint && !install.range.keeps_port;
+  if (shared && !install.mapping_tried) {
+    install.mapping_tried = true;
+    const auto known = flows_.outside_of(client.protocol, client.src);
+    install.by_mapping = known && nat.ranges.in_range(client.src, *known);
+    if (install.by_mapping) {
+      src = *known;
+      return true;
+    }
+  }
+  for (; install.tries <= kMaxPortTries; ++install.tries) {
+    const auto outside = policy::choose_port(install.range, nat.choice, use, client, install.tries - 1u);
+    if (!outside) return false;
+    const auto other = shared ? flows_.inside_of(client.protocol, *outside) : std::nullopt;
+    if (other && *other != client.src) continue;
+    src = *outside;
+    return true;
+  }
+  return false;
 }
 
 /// The next port of the slice. One of a closed connection that is still remembered (TIME_WAIT) is passed over while another is
 /// free, as RFC 5382 and 6056 want, and taken when none is.
 NodeCounter NodeEngine::Impl::act_next_port(TimePoint now, Install& install) {
-  if (install.closing_try == 0) {
+  if (install.from_outside) return Counter::drops_conflict;  // its port is given
+  if (install.by_mapping) {  // another session has it towards that server: what is left is any port
+    install.by_mapping = false;
+    install.tries = 0;
+  } else if (install.closing_try == 0) {
     const auto taken = flows_.find(install.flow.tuples.server_side);
     if (taken && taken->closing) install.closing_try = install.tries;
   }
@@ -97,6 +121,23 @@ bool NodeEngine::Impl::begins_with_reset(const session::Recovery& recovery) {
   packets_.append_to(held_[recovery.first_held].packet, scratch_);
   const auto view = packet::PacketView::parse(scratch_);
   return view && is_reset(*view);
+}
+
+/// A packet from outside to a client's endpoint that takes it without a session. As if the client had sent first.
+void NodeEngine::Impl::act_create_from_outside(TimePoint /*now*/, Incoming& in) {
+  const Tuple& packet = in.view.tuple();
+  const auto inside = flows_.inside_of(packet.protocol, packet.dst);
+  const Tuple client_side{*inside, packet.src, packet.protocol};
+  Item item;
+  item.packet = ref_of(in);
+  const std::uint32_t pending = find_install(client_side);
+  if (pending != kNoSlot) return append_item(installs_[pending], item);
+  Install install;
+  install.flow.tuples = {client_side, packet.reversed()};
+  install.range = *config_->nat()->ranges.range_of(inside->address);
+  install.from_outside = true;
+  append_item(install, item);
+  add_install(std::move(install));
 }
 
 /// For the packets held by a recovery that found nothing: as is decided where nobody can be asked.

@@ -49,6 +49,7 @@ Step NodeEngine::Impl::decide_act_lost(TimePoint now, const Tuple& packet) const
 
 Step NodeEngine::Impl::decide_act_outside(TimePoint now, const Tuple& packet, bool begins) const {
   if (const auto step = decide_join(now, packet)) return *step;
+  if (act_admits(packet) && (begins || packet.protocol == Protocol::udp)) return decide_create(packet);
   if (begins && packet.protocol == Protocol::tcp) return Step::outside_syn;
   bool has_holder = false;
   bool within_rate = false;
@@ -71,9 +72,21 @@ std::optional<Endpoint> NodeEngine::Impl::act_destination(const Tuple& packet) c
   const NatState& nat = *config_->nat();
   const auto other = nat.ranges.client_of(packet.dst);
   if (!other) return packet.dst;
-  // Where each client has an address of its own every port is mapped; elsewhere a mapping is not known beyond its sessions.
-  if (!nat.options->hairpin || !nat.ranges.range_of(*other)->keeps_port) return std::nullopt;
-  return Endpoint{*other, packet.dst.port};
+  if (!nat.options->hairpin) return std::nullopt;
+  // Where each client has an address of its own every port is mapped; elsewhere mappings are known by their sessions.
+  if (nat.ranges.range_of(*other)->keeps_port) return Endpoint{*other, packet.dst.port};
+  if (nat.use_of(packet.protocol) != policy::PortUse::endpoint) return std::nullopt;
+  const auto inside = flows_.inside_of(packet.protocol, packet.dst);
+  return inside && inside->address == *other ? inside : std::nullopt;
+}
+
+bool NodeEngine::Impl::act_admits(const Tuple& packet) const {
+  const NatState& nat = *config_->nat();
+  const Filtering filtering = nat.options->filtering;
+  if (filtering == Filtering::address_port || nat.use_of(packet.protocol) != policy::PortUse::endpoint) return false;
+  const auto inside = flows_.inside_of(packet.protocol, packet.dst);
+  if (!inside || !nat.ranges.in_range(*inside, packet.dst)) return false;
+  return filtering == Filtering::endpoint || flows_.has_session_with(packet.protocol, packet.dst, packet.src.address);
 }
 
 NodeEngine::Impl::ClientList NodeEngine::Impl::act_clients_of(const Endpoint& outside) const {

@@ -83,6 +83,11 @@ void NodeEngine::Impl::act_join_or_ask(TimePoint now, Incoming& in, const Tuple&
     case Step::send_behind:
       join_in_flight(now, in, trigger, icmp);
       return;
+    case Step::create:
+      if (icmp) return count(Counter::drops_icmp);
+      return act_create_from_outside(now, in);
+    case Step::refuse:
+      return count(Counter::drops_refused);
     case Step::outside_syn:
       return count(Counter::drops_outside_syn);
     case Step::no_holder:

@@ -90,6 +90,9 @@ struct NodeEngine::Impl {
     std::optional<Cookie> hello;    // HS that is answered once the session is there
     std::uint16_t closing_try = 0;  // the first try that met the entry of a closed connection; 0: none has
     bool midstream = false;         // a TCP session whose beginning was not seen here
+    bool mapping_tried = false;     // the port by which the client's endpoint is known was looked for
+    bool by_mapping = false;        // and is this try
+    bool from_outside = false;      // begun by a packet from outside, to the endpoint that it goes to
 
     /// No service: it goes where the client wants.
     [[nodiscard]] bool is_act() const { return service == nullptr; }
@@ -192,6 +195,8 @@ struct NodeEngine::Impl {
     [[nodiscard]] const IpAddress* begin() const { return clients.data(); }
     [[nodiscard]] const IpAddress* end() const { return clients.data() + count; }
   };
+  /// Whether a packet from outside needs no session, by the mapping of the endpoint that it goes to.
+  [[nodiscard]] bool act_admits(const Tuple& packet) const;
   /// Whose outside endpoint that is, and whose it was.
   [[nodiscard]] ClientList act_clients_of(const Endpoint& outside) const;
   /// For the memory of clients that have no port free towards a destination.
@@ -204,6 +209,7 @@ struct NodeEngine::Impl {
   [[nodiscard]] Counter act_next_port(TimePoint now, Install& install);
   void act_create(TimePoint now, Incoming& in, const policy::PortRange& range, std::optional<Cookie> hello, bool goes_on);
   void act_settle_held(TimePoint now, session::Recovery& recovery, const policy::PortRange& range);
+  void act_create_from_outside(TimePoint now, Incoming& in);
   /// The first packet that is held is a RST.
   bool begins_with_reset(const session::Recovery& recovery);
   static bool is_reset(const packet::PacketView& view) { return view.is_tcp() && (view.tcp_flags() & packet::kTcpRst) != 0; }

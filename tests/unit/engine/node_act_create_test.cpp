@@ -187,3 +187,69 @@ TEST_CASE("ACT: a client's outside endpoint where nothing is mapped takes nothin
   CHECK(s.counter(NodeCounter::drops_no_range) == 1);
   CHECK(s.flows.entries.empty());
 }
+
+TEST_CASE("ACT: an endpoint keeps the port by which it is known, also one of another slice (RFC 4787 REQ-1, decision 27)") {
+  auto options = nat_options();
+  options.nat->explicit_first = {engine::ExplicitFirst::any};
+  NodeScript s(options);
+  const Tuple before = udp_tuple(kInside, "198.51.100.1:9000");
+  s.flows.add(act_session_at(before, 3000));  // an RS had brought it
+  const Tuple other = udp_tuple(kInside, "198.51.100.2:9000");
+  CHECK(s.engine.explain(s.now, other, true).mapping == act_session_at(other, 3000).server_side.src);
+  s.packet(Tap::stray, udp(other).payload("x").build());
+  CHECK(s.flows.installed.at(0).tuples == act_session_at(other, 3000));
+  // Connections have ports of their own.
+  s.packet(Tap::first, syn(tcp_tuple(kInside, kFar)));
+  CHECK(s.flows.installed.at(1).tuples == act_session(tcp_tuple(kInside, kFar)));
+}
+
+TEST_CASE("ACT: a port that is another endpoint's is not given to a second one, to whatever server (RFC 4787 REQ-3)") {
+  auto options = nat_options();
+  options.nat->explicit_first = {engine::ExplicitFirst::any};
+  NodeScript s(options);
+  std::set<std::uint16_t> ports;
+  for (std::uint16_t port = 1; port <= 64; ++port) {
+    const Endpoint far{address("198.51.100.1"), static_cast<std::uint16_t>(10000 + port)};  // each to a place of its own
+    CHECK(kinds(s.packet(Tap::stray, udp({address("10.0.0.1"), port}, far).payload("x").build())) == "drop send_flow");
+    ports.insert(s.flows.installed.back().tuples.server_side.src.port);
+  }
+  CHECK(ports.size() == 64);
+  CHECK(s.counter(NodeCounter::conflicts_local) == 0);  // seen before the table was asked to make them
+  CHECK(kinds(s.packet(Tap::stray, udp("10.0.0.1:99", kFar).payload("x").build())) == "drop");
+  CHECK(s.counter(NodeCounter::drops_exhausted) == 1);
+  // One of those that have a port still reaches everybody.
+  CHECK(kinds(s.packet(Tap::stray, udp("10.0.0.1:64", "198.51.100.9:9").payload("x").build())) == "drop send_flow");
+}
+
+TEST_CASE("ACT: where an endpoint's port is taken towards a server, another one is used there") {
+  auto options = nat_options();
+  options.nat->explicit_first = {engine::ExplicitFirst::any};
+  NodeScript s(options);
+  const Tuple mine = udp_tuple(kInside, "198.51.100.1:9000");
+  const Tuple elsewhere = udp_tuple(kInside, "198.51.100.2:9000");
+  s.flows.add(act_session_at(elsewhere, 3000));
+  s.flows.add(act_session_at(udp_tuple("10.0.0.1:7777", "198.51.100.1:9000"), 3000));
+  CHECK(kinds(s.packet(Tap::stray, udp(mine).payload("x").build())) == "drop send_flow");
+  CHECK(s.flows.installed.at(0).tuples == act_session(mine, 0));
+  CHECK(s.counter(NodeCounter::conflicts_local) == 1);
+}
+
+TEST_CASE("ACT: a client reaches another one's mapping through the outside address (RFC 4787 REQ-9)") {
+  auto options = nat_options();
+  options.nat->explicit_first = {engine::ExplicitFirst::any};
+  NodeScript s(options);
+  const Tuple theirs = udp_tuple("10.0.0.2:7000", "198.51.100.1:9000");
+  s.packet(Tap::stray, udp(theirs).payload("x").build());
+  const Endpoint mapping = s.flows.installed.at(0).tuples.server_side.src;
+  const Tuple mine{endpoint(kInside), mapping, Protocol::udp};
+  CHECK(kinds(s.packet(Tap::stray, udp(mine).payload("x").build())) == "drop send_flow");
+  const TuplePair made = s.flows.installed.at(1).tuples;
+  CHECK(made.client_side == mine);
+  CHECK(made.server_side.dst == endpoint("10.0.0.2:7000"));
+  CHECK(made.server_side.src == outside_of(options, mine));  // by which everybody else knows it, too
+  options.nat->hairpin = false;
+  s.reconfigure(options);
+  const Tuple again{endpoint("10.0.0.3:1"), mapping, Protocol::udp};
+  CHECK(kinds(s.packet(Tap::stray, udp(again).payload("x").build())) == "drop");
+  CHECK(s.counter(NodeCounter::drops_no_range) == 1);
+}

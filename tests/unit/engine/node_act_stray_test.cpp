@@ -147,3 +147,54 @@ TEST_CASE("ACT: an ICMP error about an unknown session asks for that session, an
     CHECK(s.flows.entries.size() == entries);
   }
 }
+
+TEST_CASE("ACT: from whom an endpoint takes datagrams without a session (RFC 4787 REQ-8)") {
+  using engine::Filtering;
+  auto options = nat_options();
+  const TuplePair known = act_session(kUdpFlow);
+  const Endpoint mapping = known.server_side.src;
+  const Endpoint same_host = endpoint("198.51.100.1:4444");
+  const Endpoint stranger = endpoint("198.51.100.77:4444");
+  const auto taken = [&](NodeScript& s, const Endpoint& from) {
+    const std::string what = kinds(s.packet(Tap::stray, udp(from, mapping).payload("x").build()));
+    if (what == "drop send_flow") {
+      CHECK(s.flows.installed.back().tuples == TuplePair{{kUdpFlow.src, from, Protocol::udp}, {mapping, from, Protocol::udp}});
+      return true;
+    }
+    CHECK(what == "drop send_own:QS");  // its client may have a session with it
+    return false;
+  };
+  for (const auto filtering : {Filtering::address_port, Filtering::address, Filtering::endpoint}) {
+    options.nat->filtering = filtering;
+    NodeScript s(options);
+    s.flows.add(known);
+    CHECK(taken(s, same_host) == (filtering != Filtering::address_port));
+    CHECK(taken(s, stranger) == (filtering == Filtering::endpoint));
+    CHECK(s.counter(NodeCounter::sessions_admitted) == s.counter(NodeCounter::sessions_created));
+    // Where nothing is mapped there is nobody to take it.
+    CHECK(kinds(s.packet(Tap::stray, udp(stranger, {mapping.address, 3001}).payload("x").build())) == "drop send_own:QS");
+    // Connections are begun from inside.
+    s.flows.add(act_session(kFlow));
+    const Tuple back{stranger, act_session(kFlow).server_side.src, Protocol::tcp};
+    CHECK(kinds(s.packet(Tap::stray, tcp(back).syn().build())) == "drop");
+    CHECK(s.counter(NodeCounter::drops_outside_syn) == 1);
+  }
+}
+
+TEST_CASE("ACT: several datagrams from outside in one burst are of one session") {
+  auto options = nat_options();
+  options.nat->filtering = engine::Filtering::endpoint;
+  NodeScript s(options);
+  s.flows.add(act_session(kUdpFlow));
+  const Buffer datagram = udp(endpoint("198.51.100.77:4444"), act_session(kUdpFlow).server_side.src).payload("x").build();
+  s.begin_burst();
+  s.packet(Tap::stray, datagram);
+  s.packet(Tap::stray, datagram);
+  CHECK(kinds(s.end_burst()) == "drop drop send_flow send_flow");
+  CHECK(s.flows.installed.size() == 1);
+  s.engine.set_table_pressure(true);
+  CHECK(kinds(s.packet(Tap::stray,
+                       udp(endpoint("198.51.100.78:1"), act_session(kUdpFlow).server_side.src).payload("x").build())) ==
+        "drop");
+  CHECK(s.counter(NodeCounter::drops_refused) == 1);
+}

@@ -53,6 +53,16 @@ class FlowTable {
   virtual void remove(const Tuple& client_side) = 0;
   /// Sets the mark of the entry with this client-side tuple.
   virtual void set_mark(const Tuple& client_side, FlowMark mark) = 0;
+
+  // ACT mode, endpoint-independent mapping (decision 27). Of all sessions that are there now. Must be cheap: called for each
+  // first packet. A table that does not know has no mappings; clients' endpoints are then mapped by hash alone.
+
+  /// Where a client's endpoint is seen from outside.
+  virtual std::optional<Endpoint> outside_of(Protocol /*protocol*/, const Endpoint& /*inside*/) { return std::nullopt; }
+  /// Whose endpoint is seen there.
+  virtual std::optional<Endpoint> inside_of(Protocol /*protocol*/, const Endpoint& /*outside*/) { return std::nullopt; }
+  /// Whether an endpoint, seen from outside as `outside`, has a session with any port of that host.
+  virtual bool has_session_with(Protocol /*protocol*/, const Endpoint& /*outside*/, const IpAddress& /*host*/) { return false; }
 };
 
 /// Route MTUs, for the choice between inline, separate and standalone (decision 16).

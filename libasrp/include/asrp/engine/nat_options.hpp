@@ -51,8 +51,6 @@ struct NatOptions {
   OnExhausted on_exhausted = OnExhausted::drop;
   NatNoSession no_session = NatNoSession::create;
   std::vector<ExplicitFirst> explicit_first = {ExplicitFirst::dns};
-  /// How long a first packet with HS may wait for the client's word on its NS: 0, or at most 20 ms (decision 25).
-  Duration hold_first{};
   /// Destinations to which clients are routed as they are.
   std::vector<Prefix> untranslated;
 

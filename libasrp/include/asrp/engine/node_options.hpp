@@ -112,7 +112,7 @@ struct NodeLimits {
   // Memories that forget, 24 octets each; powers of two.
   std::size_t recent_sessions = 1u << 16;  // for packets that were queued before their session came
   std::size_t recent_syn = 1u << 17;       // for SYN repeated unanswered: at 100 000 a second about a client's first second
-  std::size_t clients = 1u << 17;          // ACT mode: what is known of a client's holder, 64 octets each; at start only
+  std::size_t clients = 1u << 17;          // ACT mode: what is known of a client's holder, about 100 octets each
 };
 
 struct NodeOptions {
