@@ -23,7 +23,11 @@ Step NodeEngine::Impl::decide_act_syn(TimePoint now, const Tuple& syn) const {
 Step NodeEngine::Impl::decide_act_create(TimePoint now, const Tuple& packet) const {
   if (const Step step = decide_create(packet); step != Step::create) return step;
   if (!act_destination(packet)) return Step::no_mapping;
-  return exhausted_.find(hash(exhausted_key(packet)), now, kExhausted) != nullptr ? Step::exhausted : Step::create;
+  if (exhausted_.find(hash(exhausted_key(packet)), now, kExhausted) == nullptr) return Step::create;
+  // What has its port already needs none.
+  const bool shared = config_->nat()->use_of(packet.protocol) == policy::PortUse::endpoint;
+  const bool has_port = flows_.find(packet) || (shared && flows_.outside_of(packet.protocol, packet.src));
+  return has_port ? Step::create : Step::exhausted;
 }
 
 Step NodeEngine::Impl::decide_act_client(TimePoint now, const Tuple& packet, bool begins) const {

@@ -253,3 +253,24 @@ TEST_CASE("ACT: a client reaches another one's mapping through the outside addre
   CHECK(kinds(s.packet(Tap::stray, udp(again).payload("x").build())) == "drop");
   CHECK(s.counter(NodeCounter::drops_no_range) == 1);
 }
+
+TEST_CASE("ACT: a client without a free port goes on with those that it has") {
+  auto options = nat_options();
+  options.nat->explicit_first = {engine::ExplicitFirst::any};
+  NodeScript s(options);
+  fill(s);
+  CHECK(kinds(s.packet(Tap::first, syn(flow(100)))) == "drop");
+  const Tuple there = s.flows.entries[9].tuples.client_side;
+  CHECK(kinds(s.packet(Tap::first, syn(there))) == "accept");  // its SYN was lost behind us
+  CHECK(s.counter(NodeCounter::sessions_again) == 1);
+  // Datagrams: all ports are endpoints', and one of these begins a session more, where the last endpoint got none.
+  for (std::uint16_t port = 1; port <= 65; ++port) {
+    s.packet(Tap::stray, udp({address("10.0.0.1"), port}, endpoint(kFar)).payload("x").build());
+  }
+  CHECK(s.counter(NodeCounter::drops_exhausted) == 2);
+  s.now += milliseconds(100);
+  s.flows.remove(udp_tuple("10.0.0.1:1", kFar));
+  s.flows.add(act_session_at(udp_tuple("10.0.0.1:1", "198.51.100.9:9"), 3000));
+  CHECK(kinds(s.packet(Tap::stray, udp("10.0.0.1:1", kFar).payload("x").build())) == "drop send_flow");
+  CHECK(s.flows.installed.back().tuples.server_side.src.port == 3000);
+}
