@@ -78,7 +78,7 @@ class Rpm:
         wanted: set[str] = set()
         for file in files:
             text = subprocess.run(["rpm", "-qp", "--requires", file], capture_output=True, text=True, check=True).stdout
-            wanted |= set(re.findall(r"^(lib[^(]+\.so\.\d+)\(", text, re.M))
+            wanted |= set(re.findall(r"^(lib[^(]+\.so[.\d]*)\(", text, re.M))
         needed = {"iptables"}
         for library in wanted - {"libasrp.so.0"}:
             shown = subprocess.run(["dpkg", "-S", f"*/{library}"], capture_output=True, text=True, check=False).stdout
