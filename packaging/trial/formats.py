@@ -82,7 +82,7 @@ class Rpm:
         needed = {"iptables"}
         for library in wanted - {"libasrp.so.0"}:
             shown = subprocess.run(["dpkg", "-S", f"*/{library}"], capture_output=True, text=True, check=False).stdout
-            needed |= {line.split(":")[0] for line in shown.splitlines()}
+            needed |= {line.split(":")[0] for line in shown.splitlines() if "/lib32/" not in line and "/libx32/" not in line}
         return needed
 
     def newer(self, files: list[str], directory: str) -> list[str]:
