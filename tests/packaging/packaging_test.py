@@ -233,6 +233,65 @@ class ThreeNodes(unittest.TestCase):
             self.assertEqual(done.returncode, 0, f"{file.name}: {done.stderr}")
 
 
+class ReleaseCheck(unittest.TestCase):
+    """packaging/release-check over a repository whose parts do nothing but succeed, or fail."""
+
+    PARTS = ("tools/dev/install-packages", "packaging/try-packages", "packaging/deb/try-guide", "packaging/container/try", "demo/run",
+             "demo/mininet/lb.py", "tests/run")
+    BUILDS = {"packaging/deb/build": ("a_1.deb", "a_1.changes"), "packaging/rpm/build": ("a-1.rpm", "asrp.spec")}
+
+    def setUp(self):
+        self.directory = tempfile.TemporaryDirectory()
+        self.addCleanup(self.directory.cleanup)
+        self.place = pathlib.Path(self.directory.name)
+        self.tree = self.place / "tree"
+        for name in self.PARTS:
+            self.script(self.tree / name, "true")
+        for name, files in self.BUILDS.items():
+            self.script(self.tree / name, 'mkdir -p "$1"\n' + "\n".join(f'echo octets >"$1/{file}"' for file in files))
+        for name, text in (("id", "echo 0"), ("lintian", "true"), ("rpmlint", "true")):
+            self.script(self.place / "bin" / name, text)
+        shutil.copy(ROOT / "packaging" / "release-check", self.tree / "packaging")
+
+    def script(self, path, text):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"#!/bin/bash\n{text}\n", encoding="utf-8")
+        path.chmod(0o755)
+
+    def check(self):
+        git = ["git", "-C", str(self.tree), "-c", "user.name=n", "-c", "user.email=n@example.org"]
+        for arguments in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "test"]):
+            subprocess.run([*git, *arguments], check=True, capture_output=True)
+        return subprocess.run([self.tree / "packaging" / "release-check", self.place / "out"], capture_output=True, text=True, check=False,
+                              env={**os.environ, "PATH": f"{self.place}/bin:{os.environ['PATH']}"})
+
+    def failed(self, done):
+        return [line.split("s  ", 1)[1] for line in done.stdout.split("release-check of ")[1].splitlines() if line.startswith("FAIL")]
+
+    def test_all_parts_pass(self):
+        done = self.check()
+        self.assertEqual(self.failed(done), [], done.stdout)
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("15 parts passed, 0 failed", done.stdout)
+
+    def test_a_part_that_fails_is_told_at_the_end_and_does_not_keep_others_from_running(self):
+        self.script(self.tree / "packaging/deb/try-guide", "echo what was wrong; exit 1")
+        done = self.check()
+        self.assertEqual(self.failed(done), ["guide in fresh systems"])
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("what was wrong", done.stdout)
+        self.assertIn("14 parts passed, 1 failed", done.stdout)
+
+    def test_other_octets_and_a_word_of_lintian_are_failures(self):
+        self.script(self.tree / "packaging/rpm/build", 'mkdir -p "$1"; echo "$1" >"$1/a-1.rpm"; touch "$1/asrp.spec"')
+        self.script(self.place / "bin/lintian", "echo 'P: asrp: something'")
+        self.assertEqual(self.failed(self.check()), ["lintian", "RPMs again, the same octets"])
+
+    def test_what_was_not_built_is_a_failure(self):
+        self.script(self.tree / "packaging/deb/build", "exit 1")
+        self.assertEqual(self.failed(self.check())[:2], ["Debian packages", "Debian packages again, the same octets"])
+
+
 class Containers(unittest.TestCase):
     """The Containerfiles; packaging/container/try carries their steps out."""
 
