@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "support/builders.hpp"
@@ -137,6 +138,69 @@ TEST_CASE("servers that are joining are asked but get nothing new; disabled and 
     }
   }
   CHECK(joining_asked);
+}
+
+TEST_CASE("a list of exactly eight is not cut, one of nine is; a pool that takes nobody new has an owner that was") {
+  auto now = servers(1, 9);
+  for (std::size_t i = 2; i < now.size(); ++i) now[i].weight = 0;
+  std::vector<Epoch> past = {epoch(3, 4), epoch(5, 6), epoch(7, 8)};
+  const QueryList eight = Pool(now, key_of(1), past, 2).query(flow(1));
+  CHECK(eight.first_round == 8);
+  CHECK_FALSE(eight.cut);
+  past.push_back(epoch(9, 9));
+  const QueryList nine = Pool(now, key_of(1), past, 2).query(flow(1));
+  CHECK(nine.first_round == 8);
+  CHECK(nine.count == 9);
+  CHECK(nine.cut);
+  for (PoolServer& server : now) server.weight = 0;
+  const Pool nobody(now, key_of(1), past, 2);
+  CHECK(nobody.owner_changed(flow(1)));
+  const auto former = nobody.former_owner(flow(1));
+  REQUIRE(former);
+  CHECK((*former == 2 || *former == 3));
+}
+
+TEST_CASE(
+    "each server's claim: a rank of today's pool, of the coming one, or of a former one; only a former one is an owner "
+    "before") {
+  auto now = servers(1, 6);
+  now.push_back({"s7", 1, false, true});   // joining
+  now.push_back({"s8", 9, false, false});  // disabled: it takes no place in any pool
+  Epoch past[] = {epoch(1, 5), epoch(1, 4)};
+  past[1].members.push_back({"s2x", 1});  // removed since
+  sort_members(past[1]);
+  auto oldest = servers(1, 4);
+  oldest.push_back({"s2x", 1, true, true});
+  const Pool pool(now, key_of(1), past, 2);
+  const Pool coming(servers(1, 7), key_of(1), {}, 2);  // of a node that has the change already
+  const Pool former(servers(1, 5), key_of(1), {}, 2);
+  const Pool older(oldest, key_of(1), {}, 2);
+  int of_coming = 0;
+  int changed = 0;
+  for (int n = 0; n < 3000; ++n) {
+    const QueryList list = pool.query(flow(n));
+    std::array<std::uint16_t, 2> ranks;  // the servers of all these pools begin with s1
+    REQUIRE(coming.ranks(flow(n), ranks) == 2);
+    for (const std::uint16_t server : ranks)
+      CHECK(std::count(list.servers.begin(), list.servers.begin() + static_cast<std::ptrdiff_t>(list.first_round), server) ==
+            1);
+    for (std::size_t i = 0; i < list.first_round; ++i) {
+      const auto& claim = list.claims[i];
+      of_coming += claim.coming;
+      CHECK((!claim.coming || claim.epoch == 0));
+      const Pool& of = claim.coming ? coming : claim.epoch == 0 ? pool : claim.epoch == 1 ? former : older;
+      REQUIRE(of.ranks(flow(n), ranks) == 2);
+      CHECK(ranks[claim.rank] == list.servers[i]);
+    }
+    REQUIRE(pool.ranks(flow(n), ranks) == 2);
+    const std::uint16_t owner = ranks[0];
+    REQUIRE(former.ranks(flow(n), ranks) == 2);
+    CHECK(pool.owner_changed(flow(n)) == (owner != ranks[0]));
+    CHECK(pool.former_owner(flow(n)) == (owner != ranks[0] ? std::optional(ranks[0]) : std::nullopt));
+    changed += owner != ranks[0];
+  }
+  CHECK(of_coming > 100);
+  CHECK(changed > 100);
 }
 
 TEST_CASE("nodes that are one reload apart find each other's sessions (decision 11) [spec 3.5.3-2]") {
