@@ -2,6 +2,7 @@
 #include "asrpd-holder/config.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "config/host_address.hpp"
 
@@ -17,29 +18,49 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-void read_nodes(Reader& reader, std::vector<Prefix>& out) {
-  if (!reader.require("nodes")) return;
+// A host that is a client only has no nodes.
+void read_nodes(Reader& reader, const engine::ActOptions& act, std::vector<Prefix>& out) {
+  if (!act.enabled && !reader.require("nodes")) return;
+  reader.prefixes("nodes", out);
+  if (out.empty() && !act.enabled)
+    reader.warning("nodes", "is empty: no standalone message is taken, so this holder answers no queries");
+}
+
+void read_skip(Reader& reader, std::vector<engine::GreetingSkip>& out) {
+  if (!reader.has("skip")) return;
   std::vector<std::string> texts;
-  reader.texts("nodes", texts);
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    const auto prefix = Prefix::parse(texts[i]);
-    if (!prefix) {
-      reader.problem("nodes",
-                     "found " + config::shown(texts[i]) + ", allowed are addresses and prefixes such as \"10.0.0.0/24\"");
-    } else if (prefix->address.unmapped() != prefix->address) {
-      reader.problem("nodes", "found " + config::shown(texts[i]) + ", an IPv4-mapped address; write it as IPv4");
-    } else if (!prefix->is_network()) {
-      reader.problem("nodes", "found " + config::shown(texts[i]) + ", whose address has bits behind the prefix");
+  reader.texts("skip", texts);
+  out.clear();
+  for (const std::string& text : texts) {
+    const std::size_t slash = text.find('/');
+    const std::string protocol = text.substr(0, slash);
+    const std::string digits = slash == std::string::npos ? "" : text.substr(slash + 1);
+    std::uint16_t port = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+    const bool is_port = error == std::errc{} && end == digits.data() + digits.size() && port != 0;
+    if ((protocol != "tcp" && protocol != "udp") || !is_port) {
+      reader.problem("skip", "found " + config::shown(text) + ", allowed are protocols with ports such as \"udp/53\"");
     } else {
-      out.push_back(*prefix);
+      out.push_back({protocol == "tcp" ? Protocol::tcp : Protocol::udp, port});
     }
   }
-  if (texts.empty()) reader.warning("nodes", "is empty: no standalone message is taken, so this holder answers no queries");
+}
+
+void read_act(Reader reader, engine::ActOptions& out) {
+  reader.boolean("enabled", out.enabled);
+  reader.prefixes("gateways", out.gateways);
+  if (out.enabled && out.gateways.empty())
+    reader.warning("gateways", "is empty: no gateway may give this host a backup, or ask for one");
+  reader.prefixes("destinations", out.destinations);
+  read_skip(reader, out.skip);
+  reader.integer("hello_rate", out.hello_rate, 1, 1'000'000);
+  reader.duration("udp_linger", out.udp_linger, Duration::zero(), hours(24));
+  reader.finish();
 }
 
 void read_holder(Reader reader, HolderConfig& out) {
   engine::HolderOptions& o = out.options;
-  read_nodes(reader, o.nodes);
+  read_nodes(reader, o.act, o.nodes);
   reader.addresses("local_ips", o.local_ips);
   reader.integer("port", o.port, 1, 65535);
   config::read_directory(reader, "state_dir", out.state_dir);
@@ -90,6 +111,7 @@ void check_services(const engine::HolderOptions& options, std::vector<Reader>& p
 HolderConfig read_all(const config::Value& root, const std::string& file, Problems& problems) {
   HolderConfig out;
   Reader top(root, "", file, problems);
+  read_act(top.table("act"), out.options.act);
   if (top.require("holder")) read_holder(top.table("holder"), out);
   config::read_queue(top.table("queue"), out.queue, 2);
   Reader marks = top.table("marks");
@@ -124,7 +146,8 @@ std::string_view name_of(engine::Push push) {
 
 bool HolderConfig::follows_udp() const {
   const auto& services = options.services;
-  return std::any_of(services.begin(), services.end(), [](const LocalService& s) { return s.protocol == Protocol::udp; });
+  return options.act.enabled ||
+         std::any_of(services.begin(), services.end(), [](const LocalService& s) { return s.protocol == Protocol::udp; });
 }
 
 std::optional<HolderConfig> parse_config(std::string_view text, const std::string& file, Problems& problems) {
@@ -143,13 +166,34 @@ std::optional<HolderConfig> load_config(const std::string& file, Problems& probl
   return config;
 }
 
+namespace {
+
+void write_prefixes(config::Writer& out, std::string_view key, const std::vector<Prefix>& prefixes) {
+  std::vector<std::string> texts;
+  for (const Prefix& prefix : prefixes) texts.push_back(config::Writer::quoted(prefix.to_string()));
+  out.raw(key, config::Writer::list(texts));
+}
+
+void write_act(config::Writer& out, const engine::ActOptions& act) {
+  out.table("act");
+  out.boolean("enabled", act.enabled);
+  write_prefixes(out, "gateways", act.gateways);
+  write_prefixes(out, "destinations", act.destinations);
+  std::vector<std::string> skip;
+  for (const engine::GreetingSkip& each : act.skip)
+    skip.push_back(config::Writer::quoted(to_string(each.protocol) + "/" + std::to_string(each.port)));
+  out.raw("skip", config::Writer::list(skip));
+  out.integer("hello_rate", act.hello_rate);
+  out.duration("udp_linger", act.udp_linger);
+}
+
+}  // namespace
+
 std::string print_config(const HolderConfig& config) {
   const engine::HolderOptions& o = config.options;
   config::Writer out;
   out.table("holder");
-  std::vector<std::string> nodes;
-  for (const Prefix& prefix : o.nodes) nodes.push_back(config::Writer::quoted(prefix.to_string()));
-  out.raw("nodes", config::Writer::list(nodes));
+  write_prefixes(out, "nodes", o.nodes);
   out.addresses("local_ips", o.local_ips);
   out.integer("port", o.port);
   out.text("state_dir", config.state_dir);
@@ -163,6 +207,7 @@ std::string print_config(const HolderConfig& config) {
   out.duration("time_wait_recheck", o.time_wait_recheck);
   out.duration("first_look", o.first_look);
   out.duration("reconcile_interval", o.reconcile_interval);
+  write_act(out, o.act);
   config::write_queue(out, config.queue);
   out.table("marks");
   config::write_mark(out, "own", config.marks.own);

@@ -91,6 +91,7 @@ class Holder final : public frame::Daemon, private HolderAccess {
   std::unique_ptr<io::HostSessions> sessions_;
   std::unique_ptr<io::LocalAddresses> addresses_;
   std::unique_ptr<session::RecordStore> store_;
+  std::unique_ptr<session::RecordStore> act_store_;  // only with [act] enabled
   std::optional<engine::HolderEngine> engine_;
   std::optional<HolderDriver> driver_;
   std::atomic<std::uint64_t> sessions_now_ = 0;  // for the reporter
@@ -125,12 +126,17 @@ frame::Daemon::Outcome Holder::open_sessions() {
   auto store = io::open_lmdb_store({config_.state_dir, size});
   if (!store) return Failure{store.error()};
   store_ = std::move(*store);
+  if (!config_.options.act.enabled) return Done{};
+  auto act_store = io::open_lmdb_store({config_.state_dir + "/act", size});
+  if (!act_store) return Failure{act_store.error()};
+  act_store_ = std::move(*act_store);
+  if (auto watching = edges_.paths->watch(); !watching) return Failure{watching.error()};
   return Done{};
 }
 
 /// Packets wait in the queue meanwhile: nothing is answered before the store is loaded (decision 15).
 frame::Daemon::Outcome Holder::begin() {
-  engine_.emplace(config_.options, *store_, *sessions_, *edges_.paths, random_, events());
+  engine_.emplace(config_.options, *store_, *sessions_, *edges_.paths, random_, events(), act_store_.get());
   driver_.emplace(*engine_, edges(), DriverOptions{config_.queue.base, config_.marks.own, config_.marks.done},
                   runtime::monotonic_now);
   driver_->on_addresses();
@@ -148,6 +154,8 @@ void Holder::begin_watching() {
     watch(
         descriptor, [this] { driver_->on_notices(); }, kNoticeInterval);
   watch(addresses_->descriptor(), [this] { driver_->on_addresses(); });
+  if (const int descriptor = edges_.paths->descriptor(); descriptor >= 0)
+    watch(descriptor, [this] { edges_.paths->refresh(); });
   loop().every(kSysctlInterval, [this] { check_fastopen(); });
   loop().every(kLoadInterval, [this] { look_after_load(); });
   begin_load();
@@ -186,8 +194,9 @@ void Holder::check_fastopen() {
 }
 
 std::string Holder::describe() const {
-  return "holds " + std::to_string(engine_->gauges().backups) + " backups, queues " + std::to_string(config_.queue.base) +
-         " and " + std::to_string(config_.queue.base + 1);
+  const std::string act = config_.options.act.enabled ? ", also as a client (ACT)" : "";
+  return "holds " + std::to_string(engine_->gauges().backups) + " backups" + act + ", queues " +
+         std::to_string(config_.queue.base) + " and " + std::to_string(config_.queue.base + 1);
 }
 
 std::vector<std::string> Holder::keep_fixed_settings(HolderConfig& next) const {
@@ -196,6 +205,7 @@ std::vector<std::string> Holder::keep_fixed_settings(HolderConfig& next) const {
   frame::keep_fixed(waiting, "holder.state_dir", next.state_dir, config_.state_dir);
   frame::keep_fixed(waiting, "holder.control_*", next.control, config_.control);
   frame::keep_fixed(waiting, "holder.max_backups", next.options.max_backups, config_.options.max_backups);
+  frame::keep_fixed(waiting, "act.enabled", next.options.act.enabled, config_.options.act.enabled);
   frame::keep_fixed(waiting, "[queue]", next.queue, config_.queue);
   frame::keep_fixed(waiting, "[metrics]", next.metrics, config_.metrics);
   frame::keep_fixed(waiting, "marks.own", next.marks.own, config_.marks.own);

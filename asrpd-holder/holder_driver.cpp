@@ -72,6 +72,18 @@ void HolderDriver::stage_verdict(const Output& output, Octets replacement) {
   edges_.queue.stage_verdict(output.packet, io::Verdict::accept, replacement, mark);
 }
 
+/// An HS in a packet of its own follows the packet that it copies: that one has left with its verdict.
+void HolderDriver::send_followers() {
+  const engine::Outbox& outbox = engine_.outbox();
+  bool has_any = false;
+  for (const Output& output : outbox.outputs()) {
+    if (output.kind != OutputKind::send_after) continue;
+    edges_.sender.stage(outbox.octets(output), options_.own_mark);
+    has_any = true;
+  }
+  if (has_any) edges_.sender.flush();
+}
+
 void HolderDriver::finish(TimePoint now) {
   engine_.flush(now);
   engine::Outbox& outbox = engine_.outbox();
@@ -90,11 +102,14 @@ void HolderDriver::finish(TimePoint now) {
       case OutputKind::send_own:
         edges_.sender.stage(outbox.octets(output), options_.own_mark);
         break;
+      case OutputKind::send_after:
+        break;
     }
   }
   // A PS in a packet of its own goes in front of the packet that it announces (kernel-notes 14).
   edges_.sender.flush();
   edges_.queue.send_verdicts();
+  send_followers();
   outbox.clear();
   marks_.clear();
 }

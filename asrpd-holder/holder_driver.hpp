@@ -58,6 +58,7 @@ class HolderDriver {
 
  private:
   void stage_verdict(const engine::Output& output, Octets replacement);
+  void send_followers();
 
   engine::HolderEngine& engine_;
   Edges edges_;

@@ -83,10 +83,39 @@ class Builder {
         texts_.postrouting.push_back(port + "-m mark --mark " + done_ + " -j MARK --set-xmark 0x0/" + bit(config_.marks.done));
       }
     }
+    if (config_.options.act.enabled) add_act(queued);
     if (queued.empty()) return;
     if (!config_.loopback) texts_.output.push_back("-o lo -j RETURN");
     texts_.output.push_back("-m mark --mark " + own_ + " -j RETURN");
     texts_.output.insert(texts_.output.end(), queued.begin(), queued.end());
+  }
+
+  /// Sessions that this host begins, until they have a backup or are not to have one. A SYN comes in any case: a repeated one
+  /// is an occasion to ask again. Behind the lines of services, whose ports may be those that are skipped here.
+  void add_act(std::vector<std::string>& queued) {
+    const engine::ActOptions& act = config_.options.act;
+    std::vector<engine::GreetingSkip> skip = act.skip;
+    skip.push_back({Protocol::udp, config_.options.port});
+    for (const engine::GreetingSkip& each : skip)
+      for (const char* end : {"--dport ", "--sport "})
+        queued.push_back("-p " + to_string(each.protocol) + " " + end + std::to_string(each.port) + " -j RETURN");
+    std::vector<std::string> to;
+    for (const Prefix& prefix : act.destinations)
+      if (prefix.address.family() == family_) to.push_back("-d " + prefix.to_string() + " ");
+    if (act.destinations.empty()) to.emplace_back();
+    const std::string unicast = "-m addrtype --dst-type UNICAST ";
+    const std::string undone = "-m conntrack --ctdir ORIGINAL -m connmark ! --mark " + done_ + " ";
+    for (const std::string& destination : to) {
+      queued.push_back("-p tcp " + destination + unicast + "--syn " + queue(1));
+      queued.push_back("-p tcp " + destination + unicast + undone + queue(1));
+      queued.push_back("-p udp " + destination + unicast + undone + queue(1));
+    }
+    const std::string is_done = "-m mark --mark " + done_ + " ";
+    const std::string done_bit = bit(config_.marks.done);
+    texts_.postrouting.push_back(is_done + "-j CONNMARK --save-mark --nfmask " + done_bit + " --ctmask " + done_bit);
+    texts_.postrouting.push_back(is_done + "-j MARK --set-xmark 0x0/" + done_bit);
+    // A NAT of this host's own would give a copy that overtakes its packet another port.
+    texts_.raw_output.push_back("-m mark --mark " + own_ + " -j CT --notrack");
   }
 
   const HolderConfig& config_;

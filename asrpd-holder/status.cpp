@@ -30,7 +30,14 @@ std::string status_members(const engine::HolderEngine& engine, const LoadConfig&
     digest = "\"load_keys_digest\":\"" + runtime::keys_digest(keys) + "\",";
   }
   return digest + "\"gauges\":" +
-         frame::gauges_object({{"backups", g.backups}, {"embryonic", g.embryonic}, {"index_octets", g.index_octets}});
+         frame::gauges_object({{"backups", g.backups},
+                               {"embryonic", g.embryonic},
+                               {"index_octets", g.index_octets},
+                               {"act_backups", g.act_backups},
+                               {"hellos", g.hellos},
+                               {"routes_proven", g.routes_proven},
+                               {"routes_absent", g.routes_absent},
+                               {"routes_unknown", g.routes_unknown}});
 }
 
 void add_metrics(runtime::MetricsPage& page, const engine::HolderEngine& engine, const HolderDriver::Edges& edges,
@@ -44,6 +51,11 @@ void add_metrics(runtime::MetricsPage& page, const engine::HolderEngine& engine,
   gauge("backups_embryonic", "backups whose local session has not been seen yet", g.embryonic);
   gauge("backups_maximum", "backups that may be kept", options.max_backups);
   gauge("backups_embryonic_maximum", "embryonic backups that may be kept", options.max_embryonic);
+  gauge("act_backups", "backups of sessions in which this host is the client", g.act_backups);
+  gauge("hellos", "sessions that have sent an HS within the last minute and have no backup, or a new one", g.hellos);
+  gauge("routes_proven", "routes, former ones too, with a gateway that answers HS", g.routes_proven);
+  gauge("routes_absent", "routes, former ones too, without a gateway that answers HS", g.routes_absent);
+  gauge("routes_unknown", "routes, former ones too, of which it was not found out", g.routes_unknown);
   gauge("index_bytes", "octets of the index over the backups", g.index_octets);
   page.histogram("slow_path_duration_seconds",
                  "for each packet that the daemon got, the time from the burst's receipt to its verdicts", driver.slow_path);

@@ -119,6 +119,7 @@ void NodeDriver::finish(TimePoint now) {
         edges_.sender.stage(outbox.octets(output), options_.flow_mark);
         break;
       case OutputKind::send_own:
+      case OutputKind::send_after:  // a holder's
         edges_.sender.stage(outbox.octets(output), options_.own_mark);
         break;
     }

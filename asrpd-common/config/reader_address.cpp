@@ -53,6 +53,25 @@ void Reader::addresses(std::string_view key, std::vector<IpAddress>& out) {
   out = std::move(read);
 }
 
+void Reader::prefixes(std::string_view key, std::vector<Prefix>& out) {
+  if (!has(key)) return (void)ask(key);
+  std::vector<std::string> read;
+  texts(key, read);
+  out.clear();
+  for (const std::string& each : read) {
+    const auto prefix = Prefix::parse(each);
+    if (!prefix) {
+      problem(key, "found " + shown(each) + ", allowed are addresses and prefixes such as \"10.0.0.0/24\"");
+    } else if (prefix->address.unmapped() != prefix->address) {
+      problem(key, "found " + shown(each) + ", an IPv4-mapped address; write it as IPv4");
+    } else if (!prefix->is_network()) {
+      problem(key, "found " + shown(each) + ", whose address has bits behind the prefix");
+    } else {
+      out.push_back(*prefix);
+    }
+  }
+}
+
 void Reader::endpoint(std::string_view key, Endpoint& out) {
   static constexpr std::string_view kAllowed = "ADDRESS:PORT with a port from 1 to 65535, IPv6 as [ADDRESS]:PORT";
   const Value* found = ask(key, Value::Kind::text, kAllowed);

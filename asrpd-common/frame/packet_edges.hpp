@@ -15,6 +15,7 @@
 #include "io/message_socket.hpp"
 #include "io/packet_queue.hpp"
 #include "io/packet_sender.hpp"
+#include "io/route_paths.hpp"
 #include "runtime/control_socket.hpp"
 
 namespace asrp::frame {
@@ -23,7 +24,7 @@ struct PacketEdges {
   std::unique_ptr<io::PacketQueue> queue;
   std::unique_ptr<io::PacketSender> sender;
   std::unique_ptr<io::MessageSocket> messages;
-  std::unique_ptr<engine::Paths> paths;
+  std::unique_ptr<io::RoutePaths> paths;
 
   struct Options {
     config::QueueConfig queue;

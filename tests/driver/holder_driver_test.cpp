@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "asrp/packet/locate.hpp"
 #include "asrp/packet/packet_view.hpp"
 #include "asrp/packet/surgery.hpp"
 #include "asrp/wire/decode.hpp"
@@ -29,6 +30,8 @@ const TuplePair kSession{tcp_tuple("203.0.113.5:4000", "198.51.100.1:80"), tcp_t
 engine::HolderOptions options() {
   engine::HolderOptions o;
   o.nodes = {{address("192.0.2.0"), 24}};
+  o.act.enabled = true;
+  o.act.gateways = {{address("192.0.2.0"), 24}};
   o.services = {{Protocol::tcp, 8080, engine::Push::automatic, seconds(300)},
                 {Protocol::udp, 53, engine::Push::always, seconds(300)}};
   return o;
@@ -49,7 +52,8 @@ struct Bench : HolderTwins {
   }
 
   TimePoint now{seconds(1000)};
-  engine::HolderEngine engine{options(), store, sessions, paths, random, events};
+  MemoryStore act_store;
+  engine::HolderEngine engine{options(), store, sessions, paths, random, events, &act_store};
   holder::HolderDriver driver{engine, edges(), {kInbound, kOwnMark, kDoneMark}, [this] { return now; }};
 };
 
@@ -96,6 +100,65 @@ TEST_CASE("the first response gets its PS; a UDP flow is then off the queue, a S
   const auto datagrams = b.queue.take_verdicts();
   REQUIRE(datagrams.size() == 1);
   CHECK(datagrams[0].mark == (kDoneMark | 0x2));
+}
+
+TEST_CASE("a separate PS leaves before its packet, an HS behind it; of an unproven route the flow is off the queue at once") {
+  Bench b;
+  b.queue.deliver(kInbound, b.with_ns(kSession.server_side));
+  b.driver.on_packets();
+  b.queue.take_verdicts();
+  b.paths.mtu = 100;
+  const Tuple out = tcp_tuple("10.0.0.1:40000", "198.51.100.9:443");
+  b.queue.deliver(kOutbound, tcp(out).syn().build(), 0x2);
+  b.queue.deliver(kOutbound, tcp(kSession.server_side.reversed()).syn_ack().options(Buffer(40, 1)).build());
+  b.driver.on_packets();
+  const auto verdicts = b.queue.take_verdicts();
+  const auto sent = b.sender.take_sent();
+  REQUIRE(verdicts.size() == 2);
+  CHECK(verdicts[0].replacement.empty());
+  CHECK(verdicts[0].mark == (kDoneMark | 0x2));
+  REQUIRE(sent.size() == 1);  // the SYN/ACK has no room for the option of its PS
+  CHECK(packet::PacketView::parse(sent[0].packet)->tuple() == out);
+  CHECK(sent[0].mark == kOwnMark);
+  CHECK(sent[0].order > verdicts[1].order);
+
+  b.paths.mtu = 120;
+  b.queue.deliver(kOutbound, tcp(out).syn().seq(5).build());
+  b.queue.deliver(kOutbound, tcp(kSession.server_side.reversed()).syn_ack().payload(pattern(50)).build());
+  b.driver.on_packets();
+  const auto both = b.queue.take_verdicts();
+  const auto around = b.sender.take_sent();
+  REQUIRE(both.size() == 2);
+  REQUIRE(around.size() == 2);
+  CHECK(around[0].order < both[0].order);  // PS
+  CHECK(packet::PacketView::parse(around[0].packet)->tuple() == kSession.server_side.reversed());
+  CHECK(around[1].order > both[1].order);  // HS
+  CHECK(packet::PacketView::parse(around[1].packet)->tuple() == out);
+}
+
+TEST_CASE("a gateway's NS is committed before its NA leaves, and a proven route keeps flows in the queue") {
+  Bench b;
+  const Tuple out = tcp_tuple("10.0.0.1:40000", "198.51.100.9:443");
+  b.queue.deliver(kOutbound, tcp(out).syn().build());
+  b.driver.on_packets();
+  b.queue.take_verdicts();
+  const auto hello = b.sender.take_sent();
+  REQUIRE(hello.size() == 1);
+  const auto view = packet::PacketView::parse(hello[0].packet);
+  const Octets room = packet::locate(*view, {}).room(*view);
+  const Cookie cookie = wire::decode_prefix(room)->message.cookie;
+  const TuplePair session{out, tcp_tuple("203.0.113.99:7000", "198.51.100.9:443")};
+  b.messages.deliver(endpoint("192.0.2.9:51200"), endpoint("10.0.0.1:51200"),
+                     ns(session).cookie(cookie.value).node("192.0.2.9").wants_ack().build());
+  const std::size_t commits = b.act_store.commits;
+  b.driver.on_messages();
+  CHECK(b.act_store.commits > commits);
+  CHECK(b.sender.take_sent().size() == 1);
+  CHECK(b.engine.gauges().act_backups == 1);
+  CHECK(b.engine.gauges().routes_proven == 1);
+  b.queue.deliver(kOutbound, tcp("10.0.0.1:40001", "198.51.100.9:443").syn().build(), 0x2);
+  b.driver.on_packets();
+  CHECK(b.queue.take_verdicts()[0].mark == 0x2);
 }
 
 TEST_CASE("a QS is answered through the raw sender, with the daemon's mark") {

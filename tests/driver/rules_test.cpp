@@ -227,3 +227,35 @@ TEST_CASE("holder: outbound, SYN/ACK of configured ports and UDP until its mark 
       post,
       "-p udp --sport 53 -m mark --mark 0x4000000/0x4000000 -j CONNMARK --save-mark --nfmask 0x4000000 --ctmask 0x4000000");
 }
+
+TEST_CASE("holder, ACT: sessions that this host begins, by destination, until their mark says done; a SYN in any case") {
+  const auto set = holder_rules(false,
+                                "[act]\nenabled = true\ngateways = [\"10.0.8.0/24\"]\n"
+                                "destinations = [\"192.0.2.0/24\", \"2001:db8::/32\"]\nskip = [\"tcp/22\"]\n");
+  const auto& out = rules_of(set, "mangle", "OUTPUT");
+  const std::string to = " -d 192.0.2.0/24 -m addrtype --dst-type UNICAST ";
+  const std::string undone = "-m conntrack --ctdir ORIGINAL -m connmark ! --mark 0x4000000/0x4000000 ";
+  const std::string queue = "-j NFQUEUE --queue-num 51211 --queue-bypass";
+  const auto own = position(out, "-m mark --mark 0x80000000/0x80000000 -j RETURN");
+  const auto service = position(out, "-p udp --sport 53 -m connmark ! --mark 0x4000000/0x4000000 " + queue);
+  const auto syn = position(out, "-p tcp" + to + "--syn " + queue);
+  CHECK(own < service);
+  CHECK(service < position(out, "-p tcp --dport 22 -j RETURN"));
+  CHECK(position(out, "-p tcp --dport 22 -j RETURN") < syn);
+  CHECK(position(out, "-p udp --dport 51200 -j RETURN") < syn);
+  position(out, "-p tcp" + to + undone + queue);
+  position(out, "-p udp" + to + undone + queue);
+  CHECK(!has(out, "2001:db8"));
+  CHECK(!has(out, "--dport 53 "));  // another list than the default
+  const auto& post = rules_of(set, "mangle", "POSTROUTING");
+  const auto save =
+      position(post, "-m mark --mark 0x4000000/0x4000000 -j CONNMARK --save-mark --nfmask 0x4000000 --ctmask 0x4000000");
+  CHECK(save < position(post, "-m mark --mark 0x4000000/0x4000000 -j MARK --set-xmark 0x0/0x4000000"));
+  position(rules_of(set, "raw", "OUTPUT"), "-m mark --mark 0x80000000/0x80000000 -j CT --notrack");
+
+  const auto all = holder_rules(false, "[act]\nenabled = true\ngateways = [\"10.0.8.0/24\"]\n");
+  position(rules_of(all, "mangle", "OUTPUT"), "-p tcp -m addrtype --dst-type UNICAST --syn " + queue);
+  position(rules_of(all, "mangle", "OUTPUT"), "-p udp --dport 53 -j RETURN");
+  CHECK(!has(rules_of(holder_rules(false), "mangle", "OUTPUT"), "--syn"));
+  CHECK(rules_of(holder_rules(false), "raw", "OUTPUT").size() == 1);
+}

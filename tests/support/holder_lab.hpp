@@ -77,7 +77,7 @@ class HolderLab {
 
   /// A new engine over the same store: the daemon was started again.
   void start(engine::HolderOptions options = default_options()) {
-    engine = std::make_unique<engine::HolderEngine>(std::move(options), store, sessions, paths, random, log);
+    engine = std::make_unique<engine::HolderEngine>(std::move(options), store, sessions, paths, random, log, &act_store);
     engine->load(now);
   }
 
@@ -100,8 +100,7 @@ class HolderLab {
     for (const engine::Output& output : engine->outbox().outputs()) {
       const Octets octets = engine->outbox().octets(output);
       outs.push_back({output.kind, output.packet.number, output.mark, Buffer(octets.begin(), octets.end())});
-      const bool is_send = output.kind == OutputKind::send_own || output.kind == OutputKind::send_flow;
-      if (!is_send) verdicts.push_back(output.packet.number);
+      if (!engine::is_send(output.kind)) verdicts.push_back(output.packet.number);
       CHECK(output.kind != OutputKind::send_flow);
     }
     std::vector<std::uint32_t> asked;
@@ -149,6 +148,7 @@ class HolderLab {
   [[nodiscard]] std::size_t embryonic() const { return engine->gauges().embryonic; }
 
   MemoryStore store;
+  MemoryStore act_store;
   FakeSessions sessions;
   FixedPaths paths;
   SeededRandom random;

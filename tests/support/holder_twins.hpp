@@ -94,7 +94,7 @@ struct TupleHash {
   std::size_t operator()(const Tuple& tuple) const { return table_hash(tuple, 1); }
 };
 
-/// Sockets and tracked flows, as ST2 tuples: peer, then this host.
+/// Sockets and tracked flows: peer, then this host.
 class FakeSessions final : public engine::LocalSessions {
  public:
   void look_up(std::span<const Tuple> sessions, std::span<engine::LocalState> states) override {
@@ -116,7 +116,9 @@ class FakeSessions final : public engine::LocalSessions {
 class FixedPaths final : public engine::Paths {
  public:
   std::size_t mtu_towards(const IpAddress&) override { return mtu; }
+  std::uint32_t route_of(const IpAddress&) override { return route; }
   std::size_t mtu = 1500;
+  std::uint32_t route = 1;
 };
 
 class HolderEvents final : public engine::EventSink {

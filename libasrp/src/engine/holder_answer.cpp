@@ -34,7 +34,7 @@ void HolderEngine::Impl::answer_query(TimePoint now, const HolderInput& input) {
   const Endpoint from{input.to.address, input.from.port};
   const Endpoint to{input.from.address, input.to.port};
   for (Book& book : books) {
-    const bool is_asked = book.role == Role::psv ? input.asks_psv : input.asks_act;
+    const bool is_asked = book.role == Role::psv ? input.is_from_node : input.is_from_gateway;
     if (is_asked && answer_from(now, book, input, from, to)) return;
   }
   send_standalone(now, wire::recovery_no_session(query), from, to);

@@ -30,10 +30,11 @@ LocalState conflict_state(const Book& book, std::uint32_t slot) {
 void HolderEngine::Impl::want_conflict_looks() {
   for (std::uint32_t place = 0; place < inputs.size(); ++place) {
     const HolderInput& input = inputs[place];
-    if (input.kind != Kind::store || input.message.protocol != Protocol::tcp) continue;
+    if (input.kind != Kind::store) continue;
+    if (input.message.protocol != Protocol::tcp && input.book->role == Role::psv) continue;
     want_conflict_look(*input.book, input.message.st1, input.message.tuples());
     want_conflict_look(*input.book, input.message.st2, input.message.tuples());
-    want_taken_look(place);
+    if (input.book->role == Role::psv) want_taken_look(place);
   }
 }
 
@@ -91,7 +92,13 @@ bool HolderEngine::Impl::give_way(TimePoint now, HolderInput& input, std::uint32
   Book& book = *input.book;
   const bool same_client = older.client_side.src == ns.st1.src;
   bool is_gone = false;
-  if (ns.protocol == Protocol::tcp) {
+  if (book.role == Role::act) {
+    // This host began the session before its NS came: no socket, no session. One that is not answered yet, and has asked again,
+    // is now where the last answer says.
+    const LocalState state = conflict_state(book, slot);
+    is_gone = state == LocalState::none || state == LocalState::time_wait ||
+              (state == LocalState::opening && older.client_side == ns.st1);
+  } else if (ns.protocol == Protocol::tcp) {
     const LocalState state = conflict_state(book, slot);
     // Without a socket a young one may be in a handshake with SYN cookies. Its own client can't be in two at once.
     if (state == LocalState::none) is_gone = same_client || book.life.life(slot) != session::Life::young;

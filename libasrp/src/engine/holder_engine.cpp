@@ -9,15 +9,16 @@
 
 namespace asrp::engine {
 
-HolderEngine::Impl::Impl(HolderOptions o, session::RecordStore& store, LocalSessions& local, Paths& p, RandomSource& random,
+HolderEngine::Impl::Impl(HolderOptions o, session::RecordStore& store, LocalSessions& local, Paths& p, RandomSource& r,
                          EventSink& sink, session::RecordStore* act_store)
-    : sessions(local), paths(p), events(sink) {
-  books.emplace_back(Role::psv, store, random.u64());
-  if (act_store != nullptr) books.emplace_back(Role::act, *act_store, random.u64());
+    : sessions(local), paths(p), events(sink), randomness(r), hellos(r.u64()), hello_rate(o.act.hello_rate) {
+  books.emplace_back(Role::psv, store, randomness.u64());
+  if (act_store != nullptr) books.emplace_back(Role::act, *act_store, randomness.u64());
   use_options(std::move(o));
 }
 
 void HolderEngine::Impl::use_options(HolderOptions o) {
+  if (o.act.hello_rate != options.act.hello_rate) hello_rate = policy::RateLimiter(o.act.hello_rate);
   options = std::move(o);
   local_ips = options.local_ips.empty() ? host_ips : options.local_ips;
   std::sort(local_ips.begin(), local_ips.end());
@@ -67,8 +68,7 @@ void HolderEngine::Impl::deliver(TimePoint now, HolderInput& input) {
       deliver_without_message(input);
       return;
     case Kind::push:
-      push(now, input);
-      return;
+      return is_client_packet(*input.view) ? greet(now, input) : push(now, input);
     case Kind::query:
       answer_query(now, input);
       return;
@@ -90,6 +90,7 @@ void HolderEngine::Impl::deliver(TimePoint now, HolderInput& input) {
     }
   }
   if (input.answer) send_answer(now, input);
+  if (input.outcome == Outcome::stored && input.book->role == Role::act) settle_hello(now, input.message.st1);
 }
 
 void HolderEngine::Impl::deliver_without_message(const HolderInput& input) {
@@ -106,7 +107,7 @@ void HolderEngine::Impl::deliver_without_message(const HolderInput& input) {
 
 std::optional<TimePoint> HolderEngine::Impl::next_timeout() const {
   if (!ready) return std::nullopt;
-  std::optional<TimePoint> next;
+  std::optional<TimePoint> next = hellos.next_due();
   const auto earlier = [&](std::optional<TimePoint> t) {
     if (t) next = next ? std::min(*next, *t) : *t;
   };
@@ -220,6 +221,11 @@ HolderEngine::Gauges HolderEngine::gauges() const {
     out.index_octets += book.table.octets() + book.life.octets();
     if (book.role == Role::act) out.act_backups = book.table.size();
   }
+  const RouteEvidence::Totals routes = impl_->evidence.totals();
+  out.hellos = impl_->hellos.size();
+  out.routes_unknown = routes.unknown;
+  out.routes_absent = routes.absent;
+  out.routes_proven = routes.proven;
   return out;
 }
 

@@ -5,6 +5,7 @@
 //   holder_backup.cpp   NS: conflicts, storing, NA and NC
 //   holder_answer.cpp   QS: RS and RX; sending
 //   holder_push.cpp     PS into outgoing packets
+//   holder_hello.cpp    HS for outgoing packets, and what answers them
 //   holder_life.cpp     how long a backup lives
 #pragma once
 
@@ -16,9 +17,12 @@
 #include "asrp/engine/holder_engine.hpp"
 #include "asrp/packet/locate.hpp"
 #include "asrp/packet/packet_view.hpp"
+#include "asrp/policy/rate_limiter.hpp"
 #include "asrp/wire/decode.hpp"
 #include "asrp/wire/message.hpp"
+#include "engine/hello_table.hpp"
 #include "engine/holder_book.hpp"
+#include "engine/route_evidence.hpp"
 
 namespace asrp::engine {
 
@@ -39,9 +43,9 @@ struct HolderInput {
   Outcome outcome = Outcome::none;
   bool has_packet = false;
   bool is_separate = false;
-  bool is_taken = false;  // a session without a backup has its server-side tuple
-  bool asks_psv = false;  // a QS: which books it is looked up in
-  bool asks_act = false;
+  bool is_taken = false;      // a session without a backup has its server-side tuple
+  bool is_from_node = false;  // standalone: of whose sessions it may speak
+  bool is_from_gateway = false;
   bool data_is_held = false;  // message.session_data lies in held_octets_, at `held_offset`
   packet::Carriage carriage = packet::Carriage::standalone;
   Book* book = nullptr;  // of an NS
@@ -83,7 +87,7 @@ struct HolderEngine::Impl {
     Why why;
   };
 
-  Impl(HolderOptions o, session::RecordStore& store, LocalSessions& local, Paths& p, RandomSource& random, EventSink& sink,
+  Impl(HolderOptions o, session::RecordStore& store, LocalSessions& local, Paths& p, RandomSource& r, EventSink& sink,
        session::RecordStore* act_store);
 
   // holder_engine.cpp
@@ -102,6 +106,7 @@ struct HolderEngine::Impl {
   void read_message(TimePoint now, HolderInput& input);
   void read_standalone(TimePoint now, const Endpoint& from, const Endpoint& to, Octets octets);
   bool accepts(TimePoint now, HolderInput& input);
+  bool is_of_client(const wire::Message& ns);
   void refuse(TimePoint now, const HolderInput& input, HolderCounter reason);
   void count_received(TimePoint now, const HolderInput& input, const IpAddress& peer);
 
@@ -129,6 +134,19 @@ struct HolderEngine::Impl {
   void push(TimePoint now, const HolderInput& input);
   [[nodiscard]] bool wants_push(const TuplePair& session) const;
   [[nodiscard]] bool has_predecessor(const Book& book, std::uint32_t slot) const;
+
+  // holder_hello.cpp
+  Book* act();
+  bool is_client_packet(const packet::PacketView& view);
+  [[nodiscard]] bool is_greeted(const Tuple& flow) const;
+  bool is_backed(TimePoint now, const packet::PacketView& view);
+  void forget_hello(const Hello& hello);
+  void greet(TimePoint now, const HolderInput& input);
+  void send_hello(TimePoint now, const HolderInput& input, const Hello& hello, bool is_proven);
+  void note_hello(Hello& hello, std::uint32_t route, TimePoint now);
+  bool answers_hello(const HolderInput& input);
+  void settle_hello(TimePoint now, const Tuple& flow);
+  void watch_hellos(TimePoint now);
 
   // holder_life.cpp
   void load(TimePoint now);
@@ -159,6 +177,11 @@ struct HolderEngine::Impl {
   LocalSessions& sessions;
   Paths& paths;
   EventSink& events;
+  RandomSource& randomness;
+  HelloTable hellos;
+  RouteEvidence evidence;
+  policy::RateLimiter hello_rate;
+  std::vector<std::uint32_t> unanswered_routes;  // scratch
   Counters<HolderCounter> counters;
   Outbox outbox;
   bool ready = false;

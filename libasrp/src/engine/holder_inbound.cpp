@@ -126,17 +126,18 @@ void HolderEngine::Impl::read_standalone(TimePoint now, const Endpoint& from, co
   input.from = from;
   input.to = to;
   if (!ready) return refuse(now, input, HolderCounter::discarded_start);
-  const auto is_sender = [&](const Prefix& prefix) { return prefix.contains(from.address); };
-  if (std::none_of(options.nodes.begin(), options.nodes.end(), is_sender)) {
-    return refuse(now, input, HolderCounter::discarded_sender);
-  }
+  const auto is_among = [&](const std::vector<Prefix>& senders) {
+    return std::any_of(senders.begin(), senders.end(), [&](const Prefix& prefix) { return prefix.contains(from.address); });
+  };
+  input.is_from_node = is_among(options.nodes);
+  input.is_from_gateway = act() != nullptr && is_among(options.act.gateways);
+  if (!input.is_from_node && !input.is_from_gateway) return refuse(now, input, HolderCounter::discarded_sender);
   const auto decoded = wire::decode(octets);
   if (!decoded) return refuse(now, input, counter_of(decoded.error()));  // spec: 4.3.1-1
   input.message = decoded->message;
   count_received(now, input, from.address);
   if (input.message.type == wire::MsgType::QS) {
     input.kind = Kind::query;
-    input.asks_psv = true;
   } else if (accepts(now, input)) {
     input.kind = Kind::store;
     ++input.book->stores;
@@ -150,7 +151,11 @@ void HolderEngine::Impl::read_standalone(TimePoint now, const Endpoint& from, co
   inputs.push_back(input);
 }
 
-/// True for an NS that this holder stores (decision 20).
+/// Whether an NS names a session of this host as a client.
+bool HolderEngine::Impl::is_of_client(const wire::Message& ns) { return act() != nullptr && is_local(ns.st1.src.address); }
+
+/// True for an NS that this holder stores (decision 20), in the book that is set then. Where this host is at both ends of the
+/// session, an HS of its own that is outstanding decides.
 bool HolderEngine::Impl::accepts(TimePoint now, HolderInput& input) {
   const wire::Message& m = input.message;
   const auto refused = [&](HolderCounter reason) {
@@ -160,9 +165,16 @@ bool HolderEngine::Impl::accepts(TimePoint now, HolderInput& input) {
   if (m.type != wire::MsgType::NS) return refused(HolderCounter::discarded_unexpected);
   if (m.protocol != Protocol::tcp && m.protocol != Protocol::udp) return refused(HolderCounter::discarded_protocol);
   if (has_unspecified(m.st1) || has_unspecified(m.st2)) return refused(HolderCounter::discarded_unspecified);
-  input.book = &psv();
-  if (!is_local(m.st2.dst.address)) return refused(HolderCounter::discarded_address);
-  if (input.has_packet && m.st2 != input.view->tuple()) return refused(HolderCounter::discarded_tuple);
+  if (answers_hello(input)) {
+    input.book = act();
+  } else if (input.has_packet || input.is_from_node) {
+    input.book = &psv();
+    if (!is_local(m.st2.dst.address))
+      return refused(is_of_client(m) ? HolderCounter::discarded_hello : HolderCounter::discarded_address);
+    if (input.has_packet && m.st2 != input.view->tuple()) return refused(HolderCounter::discarded_tuple);
+  } else {
+    return refused(HolderCounter::discarded_hello);
+  }
   if (m.session_data.size() > kMaxSessionData) return refused(HolderCounter::discarded_session_data);
   return true;
 }

@@ -20,7 +20,7 @@ constexpr Duration kSliceInterval = std::chrono::milliseconds(5);
 }  // namespace
 
 Duration HolderEngine::Impl::linger_of(const Book& book, const Tuple& session) const {
-  if (book.role == Role::act) return LocalService{}.udp_linger;
+  if (book.role == Role::act) return options.act.udp_linger;
   for (const LocalService& service : options.services) {
     if (service.protocol == session.protocol && service.port == session.dst.port) return service.udp_linger;
   }
@@ -96,7 +96,7 @@ void HolderEngine::Impl::on_session_end(TimePoint now, Book& book, std::uint32_t
 }
 
 void HolderEngine::Impl::begin_reconciliation(TimePoint now, Book& book) {
-  count(HolderCounter::reconciliations);
+  if (book.role == Role::psv) count(HolderCounter::reconciliations);  // both books are wanted at the same time
   book.reconcile_wanted.reset();
   book.reconcile_at = 0;
   book.reconcile_slice = now;
@@ -104,6 +104,7 @@ void HolderEngine::Impl::begin_reconciliation(TimePoint now, Book& book) {
 
 // Does what is due. All look-ups, also those that this burst's NS need, are one call.
 void HolderEngine::Impl::maintain(TimePoint now) {
+  watch_hellos(now);
   looks.clear();
   look_tuples.clear();
   bool stores = false;
@@ -238,11 +239,14 @@ void HolderEngine::Impl::apply_opening(TimePoint now, const Look& look) {
 void HolderEngine::Impl::apply_none(TimePoint now, const Look& look, const Tuple& session) {
   Book& book = *look.book;
   const bool is_tcp = session.protocol == Protocol::tcp;
+  // A client has its socket, or its flow, before the session has a backup.
+  const bool waits = book.role == Role::psv;
   switch (look.why) {
     case Why::load:  // its packet may have been on the way when the last daemon ended
-      if (!is_tcp) return ended(now, book, look.slot, session);
+      if (!is_tcp || !waits) return ended(now, book, look.slot, session);
       return book.life.place(look.slot, Life::unseen, now + options.embryonic_life);
     case Why::first_look:
+      if (!waits) return ended(now, book, look.slot, session);
       return book.life.place(look.slot, Life::unseen, now + options.embryonic_life - options.first_look);
     case Why::last_look:
       if (!is_tcp) return ended(now, book, look.slot, session);

@@ -49,6 +49,7 @@
   X(discarded_unspecified, "messages.discarded.unspecified", "NS with a zero address or port in a tuple")                    \
   X(discarded_session_data, "messages.discarded.session_data", "NS with more Session-Data than is stored")                   \
   X(discarded_start, "messages.discarded.start", "messages that came before the store was loaded")                           \
+  X(discarded_hello, "messages.discarded.hello", "NS for a session of this host as client that answer no HS of its own")     \
   X(discarded_full, "messages.discarded.full", "NS that could not be stored")                                                \
   X(unanswered_address, "messages.unanswered.address", "answers without a usable address to send them to or from")           \
   X(unanswered_size, "messages.unanswered.size", "answers that no datagram holds")                                           \
@@ -72,6 +73,19 @@
   X(push_impossible, "push.impossible", "PS that neither fitted nor could be sent separately")                               \
   X(push_unwanted, "push.unwanted", "first responses that need no PS")                                                       \
   X(push_no_backup, "push.no_backup", "first responses of sessions without a backup")                                        \
+  X(sent_hs, "messages.sent.HS", "HS sent")                                                                                  \
+  X(hello_inline, "hello.inline", "HS put into packets")                                                                     \
+  X(hello_separate, "hello.separate", "HS sent in a packet of their own behind their packet")                                \
+  X(hello_impossible, "hello.impossible", "HS that neither fitted nor could be sent separately")                             \
+  X(hello_answered, "hello.answered", "NS that answer an HS")                                                                \
+  X(hello_unanswered, "hello.unanswered", "HS without an NS within a second")                                                \
+  X(hello_given_up, "hello.given_up", "packets without HS: their session has used up its tries")                             \
+  X(hello_absent, "hello.absent", "packets without HS: no gateway answers on their route")                                   \
+  X(hello_fast_open, "hello.fast_open", "SYN without HS: they use TCP Fast Open or carry data")                              \
+  X(hello_rate, "hello.rate", "packets without HS: the rate of HS was reached")                                              \
+  X(hello_no_room, "hello.no_room", "packets without HS: too many are outstanding")                                          \
+  X(routes_proven, "hello.route_proven", "times that a route was found to have a gateway that answers")                      \
+  X(routes_absent, "hello.route_absent", "times that a route was found to have none")                                        \
   X(sessions_looked_up, "sessions.looked_up", "look-ups of local sessions")                                                  \
   X(notices, "sessions.notices", "notices of ended sessions that name a backup")                                             \
   X(notices_foreign, "sessions.notices_foreign", "notices of ended sessions without a backup")                               \

@@ -4,6 +4,9 @@
 // One ordinary story: a SYN with an inline NS comes in. on_packet(inbound) validates, looks for conflicts, stores; flush()
 // commits the store, and only then is the stripped packet's verdict in the outbox (decision 15). The SYN/ACK passes
 // on_packet(outbound) and gets a PS if configured. A QS comes in by on_message() and is answered with RS or RX.
+//
+// As a client (ACT mode) the host begins: its SYN passes on_packet(outbound), and an HS follows it (OutputKind::send_after).
+// The gateway's NS comes by on_message() and is stored if it answers that HS; the rest is as above.
 #pragma once
 
 #include <cstdint>
@@ -88,6 +91,8 @@ class HolderEngine final {
   struct Gauges {
     std::size_t backups, embryonic, index_octets;  // of both roles
     std::size_t act_backups;                       // those of sessions in which this host is the client
+    std::size_t hellos;                            // sessions that have sent an HS and have no backup, or have it lately
+    std::size_t routes_unknown, routes_absent, routes_proven;  // whether a gateway answers HS on them
   };
   [[nodiscard]] Gauges gauges() const;
   /// For listings: the backup of this role with this number, if there is one. All have numbers below backup_limit().

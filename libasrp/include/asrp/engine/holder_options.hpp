@@ -27,12 +27,30 @@ struct LocalService {
   Duration udp_linger = std::chrono::seconds(300);  // after conntrack's DESTROY (decision 19); 10 s suits DNS
 };
 
+/// Traffic that is never greeted: to this port, or from it.
+struct GreetingSkip {
+  Protocol protocol = Protocol::udp;
+  std::uint16_t port = 0;
+  friend bool operator==(const GreetingSkip&, const GreetingSkip&) = default;
+};
+
+/// Sessions in which this host is the client (ACT mode).
+struct ActOptions {
+  bool enabled = false;
+  std::vector<Prefix> gateways;      // who may send standalone messages about them
+  std::vector<Prefix> destinations;  // sessions to these get a backup; empty: to all
+  std::vector<GreetingSkip> skip{{Protocol::udp, 53}};
+  std::uint32_t hello_rate = 1000;                  // HS a second
+  Duration udp_linger = std::chrono::seconds(300);  // as that of a LocalService
+};
+
 struct HolderOptions {
   std::vector<IpAddress> local_ips;  // empty: every address of the host; the driver tells by on_local_addresses()
   std::uint16_t port = kDefaultPort;
   packet::Marker marker;
   std::vector<Prefix> nodes;  // who may send standalone messages
   std::vector<LocalService> services;
+  ActOptions act;
   OnFull on_full = OnFull::pass;
   std::size_t max_backups = 4'000'000;
   std::size_t max_embryonic = 262'144;  // bounded part of the store (decision 18)

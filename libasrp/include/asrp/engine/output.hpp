@@ -20,12 +20,18 @@ struct PacketId {
 };
 
 enum class OutputKind : std::uint8_t {
-  accept,     // let the packet go on as it is
-  replace,    // let it go on with these octets
-  drop,       // the packet ends here (the engine may have sent or kept a copy)
-  send_flow,  // inject a packet of a flow: it must find its session in the kernel, or be dropped there (decision 5)
-  send_own,   // send a packet of our own (a standalone message, a reset, a separate packet)
+  accept,      // let the packet go on as it is
+  replace,     // let it go on with these octets
+  drop,        // the packet ends here (the engine may have sent or kept a copy)
+  send_flow,   // inject a packet of a flow: it must find its session in the kernel, or be dropped there (decision 5)
+  send_own,    // send a packet of our own (a standalone message, a reset, a separate packet)
+  send_after,  // the same, but behind the verdicts of its burst: an HS follows its packet
 };
+
+/// True for outputs that are packets of their own, false for verdicts.
+constexpr bool is_send(OutputKind kind) {
+  return kind == OutputKind::send_flow || kind == OutputKind::send_own || kind == OutputKind::send_after;
+}
 
 struct Output {
   OutputKind kind;
@@ -36,7 +42,7 @@ struct Output {
 };
 
 /// Outputs of one burst, in order, with their octets in one buffer that is reused: no allocation per packet.
-/// Order matters: a separate PS is in front of the packet that it announces.
+/// Order matters: a separate PS is in front of the packet that it announces, and a separate HS behind its packet.
 class Outbox {
  public:
   void accept(PacketId packet, std::uint32_t mark = 0) { outputs_.push_back({OutputKind::accept, packet, mark, 0, 0}); }
@@ -51,7 +57,7 @@ class Outbox {
     outputs_.push_back({OutputKind::replace, packet, mark, start, octets_.size() - start});
   }
   void send(OutputKind kind, std::size_t start) {
-    ASRP_ASSERT(kind == OutputKind::send_flow || kind == OutputKind::send_own);
+    ASRP_ASSERT(is_send(kind));
     outputs_.push_back({kind, {}, 0, start, octets_.size() - start});
   }
 
@@ -60,7 +66,7 @@ class Outbox {
     outputs_.push_back({OutputKind::replace, packet, mark, start, size});
   }
   void send_range(OutputKind kind, std::size_t start, std::size_t size) {
-    ASRP_ASSERT(kind == OutputKind::send_flow || kind == OutputKind::send_own);
+    ASRP_ASSERT(is_send(kind));
     outputs_.push_back({kind, {}, 0, start, size});
   }
 

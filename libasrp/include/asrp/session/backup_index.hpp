@@ -7,9 +7,9 @@
 #include <memory>
 #include <vector>
 
-namespace asrp::session {
+#include "asrp/session/slot_pool.hpp"
 
-inline constexpr std::uint32_t kNoSlot = 0xFFFFFFFF;
+namespace asrp::session {
 
 /// Open addressing with linear probing in many small shards, each of which grows by itself: no pause for one big rehash.
 /// Deletion moves later entries back, so that there are no tombstones and a table that changes for years stays fast.
