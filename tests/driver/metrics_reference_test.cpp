@@ -138,8 +138,8 @@ TEST_CASE("docs/metrics.md has every metric and value as the daemons give them")
     std::ofstream(kRoot + "/docs/metrics.md", std::ios::binary) << now;
     return;
   }
-  const auto [old_part, new_part] = std::mismatch(before.begin(), before.end(), now.begin(), now.end());
-  INFO("differs at: ", std::string(new_part, now.end()).substr(0, 200));
+  const auto differs = std::mismatch(before.begin(), before.end(), now.begin(), now.end()).second;
+  INFO("differs at: ", std::string(differs, now.end()).substr(0, 200));
   CHECK_MESSAGE(before == now, "ASRP_WRITE_DOCS=1 build/PRESET/tests/driver/driver -tc='docs/metrics.md*' writes it anew");
 }
 

@@ -155,7 +155,7 @@ TEST_CASE("states set and set again count a server once; of a disabled, joining 
   for (std::uint16_t b = 0; b < 6; ++b) state.set_state(b, ServerState::usable);
   CHECK(state.usable_count == 3);
   CHECK(state.usable[c.ranks[0]] == 1);
-  for (const std::size_t rank : {1, 2, 3}) {
+  for (const std::size_t rank : {1u, 2u, 3u}) {
     CHECK(state.usable[c.ranks[rank]] == 0);
     CHECK(state.undrained[c.ranks[rank]] == 0);
   }

@@ -104,7 +104,7 @@ TEST_CASE("weighted random among a flow's first ranks: each server has what its 
     servers.push_back({std::string(1, static_cast<char>('A' + servers.size())), weight, true, true});
   }
   const Pool placement(servers, HashKey{}, {}, 2);
-  for (const std::size_t choices : {2, 3, 8, 9}) {
+  for (const std::size_t choices : {2u, 3u, 8u, 9u}) {
     CAPTURE(choices);
     SelectionPool pool(weighted_random, 15);
     pool.weights(std::vector<std::uint32_t>(std::begin(kWeights), std::end(kWeights)));
@@ -154,7 +154,7 @@ TEST_CASE("numbers that would favour some members are drawn again") {
     int calls_ = 0;  // two for a number
   };
   const std::vector<SelectionMember> members = {{"a", 1, 0, 0, true}, {"b", 1, 0, 0, true}, {"c", 1, 0, 0, true}};
-  for (const std::size_t count : {2, 3}) {
+  for (const std::size_t count : {2u, 3u}) {
     CAPTURE(count);
     Script script;  // 2^64 - 1, which would be one odd number more than even ones, and one multiple of 3 more than others
     MemberSelector selector(SelectionPolicy::random, script, std::chrono::seconds(1));

@@ -135,7 +135,7 @@ TEST_CASE("few ranks are those of the whole order, for pools, weights and priori
       const auto number = static_cast<std::uint16_t>(random.next());
       std::vector<std::uint16_t> whole(size);  // more than is put in order one by one
       whole.resize(ranking.top(number, whole));
-      for (const std::size_t few : {1, 3, 4, 16}) {
+      for (const std::size_t few : {1u, 3u, 4u, 16u}) {
         std::uint16_t ranks[16];
         const std::size_t count = ranking.top(number, std::span(ranks).first(few));
         REQUIRE(count == std::min(few, whole.size()));
@@ -196,7 +196,7 @@ TEST_CASE("the first of some members is the first of them in the whole order") {
     for (int n = 0; n < 20; ++n) {
       const auto row = static_cast<std::uint16_t>(random.next());
       std::vector<std::uint8_t> flags(size);
-      for (auto& flag : flags) flag = random.below(1 + n % 6) == 0;
+      for (auto& flag : flags) flag = random.below(static_cast<std::uint64_t>(1 + n % 6)) == 0;
       if (n == 0) std::fill(flags.begin(), flags.end(), std::uint8_t{0});
       std::vector<std::uint16_t> whole(size);
       REQUIRE(ranking.top(row, whole) == size);

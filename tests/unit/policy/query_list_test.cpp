@@ -35,7 +35,7 @@ Epoch epoch(int from, int to, std::uint8_t key = 1) {
 }
 
 Tuple flow(int n) {
-  return {{IpAddress::v4(static_cast<std::uint32_t>(0xcb007100 + n / 1000)), static_cast<std::uint16_t>(10000 + n % 1000)},
+  return {{IpAddress::v4(0xcb007100 + static_cast<std::uint32_t>(n / 1000)), static_cast<std::uint16_t>(10000 + n % 1000)},
           endpoint("198.51.100.1:80"),
           Protocol::tcp};
 }
