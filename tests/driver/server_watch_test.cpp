@@ -206,6 +206,20 @@ TEST_CASE("server watch: a deadline that is over is told once, each for itself; 
   CHECK_FALSE(w.overdue[0].node);
 }
 
+TEST_CASE("server watch: the deadline of the whole node is told, too") {
+  Watch w;
+  w.watch.configure(config_with({pool("web", {server("s1", 1)})}));
+  Drains drains;
+  const auto now = static_cast<std::int64_t>(runtime::wall_clock_seconds());
+  drains.node = Drain{now - 60, now};
+  w.watch.set_drains(drains);
+  const auto limit = w.loop.call_at(runtime::monotonic_now() + seconds(30), [&] { w.loop.stop(); });
+  w.loop.run();
+  w.loop.cancel(limit);
+  REQUIRE(w.overdue.size() == 1);
+  CHECK(w.overdue[0] == drains);
+}
+
 TEST_CASE("server watch: a deadline before one that has been told is told too, as after a clock that was set back") {
   Watch w;
   w.watch.configure(config_with({pool("web", {server("s1", 1), server("s2", 2)})}));

@@ -214,6 +214,16 @@ TEST_CASE("whoever is told of whose epochs, and in what order: all know the same
   for (const State& state : results) CHECK(state == results[0]);
 }
 
+TEST_CASE("epochs of one instant that differ in the key alone have one order, too") {
+  const auto knows = [](std::uint8_t former) {
+    const auto epoch = [](std::uint8_t key) { return policy::Epoch{{{"s1", 1}}, HashKey{key}}; };
+    return State{{"web", epoch(9), 5000, {{epoch(former), 4000}}}};
+  };
+  const State one = node::merged_state(knows(1), knows(2));
+  CHECK(one[0].past.size() == 2);
+  CHECK(one == node::merged_state(knows(2), knows(1)));
+}
+
 TEST_CASE("an epoch that came back stands where it was last, also for a node that had gone by then") {
   SeededRandom random(11);
   const Step a{{{1}, {2}}};
