@@ -2,12 +2,12 @@
 #include "asrpd-node/config.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
 
 #include "asrp/policy/epoch_bounds.hpp"
 #include "asrpd-node/config_check.hpp"
+#include "asrpd-node/config_values.hpp"
 #include "asrpd-node/rules.hpp"
 
 namespace asrp::node {
@@ -23,11 +23,6 @@ using std::chrono::seconds;
 
 constexpr Duration kMinute = std::chrono::minutes(1);
 
-void read_name(Reader& reader, std::string_view key, std::string& out) {
-  if (!reader.require(key) || !reader.text(key, out) || is_name(out)) return;
-  reader.problem(key, "found " + config::shown(out) + ", allowed are " + std::string(kNameRule));
-}
-
 void read_node(Reader& reader, NodeConfig& out) {
   if (reader.require("local_ips")) reader.addresses("local_ips", out.local_ips);
   reader.integer("port", out.port, 1, 65535);
@@ -37,6 +32,7 @@ void read_node(Reader& reader, NodeConfig& out) {
                                     std::to_string(kLongestStateDir));
   config::read_control(reader, out.control);
   config::read_on_stop(reader, out.on_stop);
+  read_slice(reader, out.nat);
   reader.finish();
 }
 
@@ -69,13 +65,15 @@ void read_marks(Reader& reader, MarksConfig& out) {
   reader.finish();
 }
 
-void read_timeouts(Reader reader, TimeoutsConfig& out) {
+/// What hides clients keeps their sessions for as long as others rely on it.
+void read_timeouts(Reader reader, TimeoutsConfig& out, bool is_nat) {
+  if (is_nat) out.udp = out.udp_stream = kNatUdp;
   if (Duration established{}; reader.has("tcp_established")) {
-    reader.duration("tcp_established", established, seconds(10), hours(24 * 10));
+    reader.duration("tcp_established", established, is_nat ? kNatLeastTcp : seconds(10), hours(24 * 10));
     out.tcp_established = established;
   }
-  reader.duration("udp", out.udp, seconds(5), hours(24));
-  reader.duration("udp_stream", out.udp_stream, seconds(5), hours(24));
+  reader.duration("udp", out.udp, is_nat ? kNatLeastUdp : seconds(5), hours(24));
+  reader.duration("udp_stream", out.udp_stream, is_nat ? kNatLeastUdp : seconds(5), hours(24));
   reader.finish();
 }
 
@@ -195,23 +193,7 @@ PoolConfig read_pool(Reader& reader) {
 
 void read_full_nat(Reader reader, engine::FullNatRange& out) {
   if (reader.require("addresses")) reader.addresses("addresses", out.addresses);
-  std::string ports = "1024-65535";
-  reader.text("ports", ports);
-  unsigned first = 0;
-  unsigned last = 0;
-  const char* end = ports.data() + ports.size();
-  auto [middle, error] = std::from_chars(ports.data(), end, first);
-  bool good = error == std::errc{} && middle != end && *middle == '-';
-  if (good) {
-    const auto [rest, second_error] = std::from_chars(middle + 1, end, last);
-    good = second_error == std::errc{} && rest == end && first >= 1 && first <= last && last <= 65535;
-  }
-  if (good) {
-    out.first_port = static_cast<std::uint16_t>(first);
-    out.last_port = static_cast<std::uint16_t>(last);
-  } else {
-    reader.problem("ports", "found " + config::shown(ports) + ", allowed is FIRST-LAST with ports from 1 to 65535");
-  }
+  read_ports(reader, "ports", out.first_port, out.last_port);
   reader.finish();
 }
 
@@ -246,6 +228,7 @@ ServiceConfig read_service(Reader& reader) {
 NodeConfig read_all(const config::Value& root, const std::string& file, Problems& problems) {
   NodeConfig out;
   Reader top(root, "", file, problems);
+  if (asks_for_nat(top)) out.nat.emplace();
   const bool has_node = top.require("node");
   Reader node = top.table("node");
   if (has_node) read_node(node, out);
@@ -254,20 +237,27 @@ NodeConfig read_all(const config::Value& root, const std::string& file, Problems
   Reader marks = top.table("marks");
   read_marks(marks, out.marks);
   config::read_option(top.table("option"), out.option);
-  read_timeouts(top.table("timeouts"), out.timeouts);
+  read_timeouts(top.table("timeouts"), out.timeouts, out.nat.has_value());
   read_recovery(top.table("recovery"), out.recovery);
   read_limits(top.table("limits"), out.limits);
   read_load(top.table("load"), out);
   config::read_log(top.table("log"), out.log);
   config::read_metrics(top.table("metrics"), out.metrics);
-  top.require("pools");
+  NatTables nat = read_nat(top, out.nat);
+  for (const char* const key : {"pools", "services"}) {
+    if (!out.nat) {
+      top.require(key);
+    } else if (top.has(key)) {
+      top.problem(key, "is given beside [[networks]]; a node serves services or translates for clients, not both");
+    }
+  }
   std::vector<Reader> pools = top.tables("pools");
   for (Reader& each : pools) out.pools.push_back(read_pool(each));
-  top.require("services");
   std::vector<Reader> services = top.tables("services");
   for (Reader& each : services) out.services.push_back(read_service(each));
   top.finish();
   check_config(out, {node, marks, pools, services});
+  if (out.nat) check_nat(*out.nat, nat, out.local_ips, node);
   return out;
 }
 
@@ -281,6 +271,7 @@ const PoolConfig* NodeConfig::pool(std::string_view name) const {
 
 Duration NodeConfig::tcp_established() const {
   if (timeouts.tcp_established) return *timeouts.tcp_established;
+  if (nat) return kNatLeastTcp;
   for (const ServiceConfig& service : services) {
     const PoolConfig* used = pool(service.pool);
     if (used == nullptr) continue;
@@ -291,6 +282,7 @@ Duration NodeConfig::tcp_established() const {
 }
 
 bool NodeConfig::has_family(Family family) const {
+  if (nat && nat->has_family(family)) return true;
   return std::any_of(services.begin(), services.end(),
                      [family](const ServiceConfig& s) { return s.settings.address.address.family() == family; });
 }
@@ -309,13 +301,6 @@ std::optional<NodeConfig> load_config(const std::string& file, Problems& problem
   NodeConfig config = read_all(*root, file, problems);
   if (problems.errors() > 0) return std::nullopt;
   return config;
-}
-
-bool is_name(std::string_view text) {
-  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';
-  });
-  return plain && !text.empty() && text.size() <= 64;
 }
 
 policy::Epoch current_epoch(const NodeConfig& config, const PoolConfig& pool) {
@@ -351,6 +336,7 @@ engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolH
       out.cookie_keys.accept.push_back(key.key.value);
     }
   }
+  if (config.nat) out.nat = config.nat->settings;
   out.timing = config.recovery;
   out.limits = config.limits;
   std::map<std::string_view, const PoolConfig*> pools;

@@ -9,6 +9,7 @@
 
 #include "asrp/engine/node_options.hpp"
 #include "asrpd-node/health_config.hpp"
+#include "asrpd-node/nat_config.hpp"
 #include "asrpd-node/policy_config.hpp"
 #include "config/common.hpp"
 
@@ -79,19 +80,18 @@ struct NodeConfig {
   runtime::LogOptions log;
   LoadConfig load;
   config::MetricsConfig metrics{.listen = {IpAddress::v4(0x7f000001), 9151}};
+  // Either services, or networks of clients.
   std::vector<PoolConfig> pools;
   std::vector<ServiceConfig> services;
+  std::optional<NatConfig> nat;  // ACT mode
 
   [[nodiscard]] const PoolConfig* pool(std::string_view name) const;
-  /// The value in force: what is configured, else 600 s where every backend has a holder and 7440 s where one has none.
+  /// The value in force: what is configured, else 600 s where every backend has a holder, and 7440 s where one has none and in
+  /// ACT mode.
   [[nodiscard]] Duration tcp_established() const;
-  /// Families that any service has.
+  /// Families that any service or network has.
   [[nodiscard]] bool has_family(Family family) const;
 };
-
-/// Whether a text may name a pool, a server or a service: names are used in files, log lines and JSON keys.
-bool is_name(std::string_view text);
-inline constexpr std::string_view kNameRule = "1 to 64 letters, digits, '-', '_' and '.'";
 
 /// The words of the configuration for them.
 std::string_view name_of(engine::BackendState state);

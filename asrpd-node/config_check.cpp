@@ -27,7 +27,8 @@ void check_node(const NodeConfig& config, Reader& place) {
       place.problem("local_ips",
                     "found " + std::to_string(count) + " " + family_name(family) + " addresses, allowed is one of each family");
     if (count == 0 && config.has_family(family))
-      place.problem("local_ips", "found no " + family_name(family) + " address, but a service has one: messages need a source");
+      place.problem("local_ips", "found no " + family_name(family) + " address, but a " + (config.nat ? "network" : "service") +
+                                     " has one: messages need a source");
   }
   for (const IpAddress& address : config.local_ips)
     if (const std::string why(config::why_no_host(address)); !why.empty())

@@ -18,20 +18,6 @@ void print_load(Writer& out, const NodeConfig& config) {
   }
 }
 
-std::string_view word_of(engine::ExplicitFirst explicit_first) {
-  switch (explicit_first) {
-    case engine::ExplicitFirst::none:
-      return "none";
-    case engine::ExplicitFirst::any:
-      return "any";
-    case engine::ExplicitFirst::dns:
-      return "dns";
-    case engine::ExplicitFirst::quic:
-      return "quic";
-  }
-  return "";
-}
-
 void write_settings(Writer& out, const NodeConfig& config) {
   config::write_queue(out, config.queue, kMostWorkers);
   out.table("marks");
@@ -103,7 +89,7 @@ void write_service(Writer& out, const ServiceConfig& service) {
   out.text("address", s.address.to_string());
   out.text("protocol", to_string(s.protocol));
   out.text("forward", s.forward == engine::ForwardMode::nat ? "nat" : "full-nat");
-  if (s.protocol == Protocol::udp) out.text("explicit_first", word_of(s.explicit_first));
+  if (s.protocol == Protocol::udp) out.text("explicit_first", name_of(s.explicit_first));
   out.text("routing", s.routing == engine::Routing::asymmetric ? "asymmetric" : "symmetric");
   out.text("no_session", s.no_session == engine::NoSession::drop ? "drop" : "reset");
   out.text("on_conflict", s.on_conflict == engine::ConflictHandling::query ? "query" : "drop");
@@ -149,6 +135,7 @@ std::string print_config(const NodeConfig& config) {
   out.text("state_dir", config.state_dir);
   config::write_control(out, config.control);
   out.text("on_stop", config::to_string(config.on_stop));
+  if (config.nat) out.integer("slice", config.nat->settings.slice);
   out.table("keys");
   out.secret("placement_key", config.placement_key);
   for (const CookieKeyConfig& key : config.cookie_keys) {
@@ -157,6 +144,7 @@ std::string print_config(const NodeConfig& config) {
     out.text("use", key.sign ? "sign" : "accept");
   }
   write_settings(out, config);
+  if (config.nat) write_nat(out, *config.nat);
   for (const PoolConfig& pool : config.pools) write_pool(out, pool);
   for (const ServiceConfig& service : config.services) write_service(out, service);
   return out.str();

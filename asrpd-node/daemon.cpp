@@ -7,6 +7,7 @@
 #include "asrpd-node/flow_rules.hpp"
 #include "asrpd-node/hinting_events.hpp"
 #include "asrpd-node/load_receiver.hpp"
+#include "asrpd-node/nat_status.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/server_watch.hpp"
 #include "asrpd-node/session_count.hpp"
@@ -95,7 +96,7 @@ class Node final : public frame::Daemon, private NodeAccess {
     return loads_.load_of(runtime::monotonic_now(), host);
   }
   [[nodiscard]] std::uint64_t revision() const override { return revision_; }
-  Result<std::unique_ptr<io::Conntrack>, IoError> open_table() override { return open_conntrack(config_.marks); }
+  Result<std::unique_ptr<io::Conntrack>, IoError> open_table() override { return open_conntrack(config_); }
   Outcome change_drains(Drains next) override;
   [[nodiscard]] const State& state() const override { return state_; }
   Outcome take_over(const State& told) override;
@@ -158,7 +159,7 @@ frame::Daemon::Outcome Node::open_edges() {
     if (!reports) return Failure{reports.error()};
     reports_ = std::move(*reports);
   }
-  auto swept = open_conntrack(config_.marks);
+  auto swept = open_conntrack(config_);
   if (!swept) return Failure{swept.error()};
   sweep_ = TableSweep::open(loop(), std::move(*swept));
   return Done{};
@@ -243,7 +244,11 @@ frame::Daemon::Outcome Node::change_drains(Drains next) {
 void Node::count_sessions(std::function<void(const SessionCount& sessions)> counted) {
   counting_.push_back(std::move(counted));
   if (counting_.size() > 1) return;
-  const auto count = std::make_shared<SessionCount>(worker_->engine().options().services);
+  std::vector<Prefix> clients;
+  if (config_.nat)
+    for (const Family family : {Family::v4, Family::v6})
+      for (const Prefix& each : config_.nat->clients(family)) clients.push_back(each);
+  const auto count = std::make_shared<SessionCount>(worker_->engine().options().services, std::move(clients));
   sweep_->begin(
       TableSweep::What::translated,
       [count](const engine::FlowEntry& entry) {
@@ -337,8 +342,8 @@ void Node::on_marked(std::span<const engine::FlowEntry> found) {
 void Node::sweep_untranslated() {
   sweep_->begin(
       TableSweep::What::untranslated,
-      [services = worker_->engine().options().services](const engine::FlowEntry& entry) {
-        return service_at(services, entry.tuples.client_side) != nullptr;
+      [options = worker_->engine().options()](const engine::FlowEntry& entry) {
+        return wants_translation(options, entry.tuples.client_side);
       },
       [this](std::span<const engine::FlowEntry> found) { worker_->driver().remove_untranslated_flows(found); }, [] {});
 }
@@ -365,8 +370,10 @@ void Node::begin_watching() {
 
 std::string Node::describe() const {
   const config::QueueConfig& q = config_.queue;
-  return "serves " + std::to_string(config_.services.size()) + " services, queues " + std::to_string(q.base) + " to " +
-         std::to_string(q.base + kQueuesPerWorker * q.workers - 1);
+  const std::string what = config_.nat ? "translates for " + std::to_string(config_.nat->names.size()) + " networks, slice " +
+                                             std::to_string(config_.nat->settings.slice)
+                                       : "serves " + std::to_string(config_.services.size()) + " services";
+  return what + ", queues " + std::to_string(q.base) + " to " + std::to_string(q.base + kQueuesPerWorker * q.workers - 1);
 }
 
 void Node::take_reports() {
@@ -403,8 +410,8 @@ Measured Node::measured() const {
 std::vector<runtime::CounterLine> Node::counter_lines() const { return measured().counters; }
 
 std::string Node::status_members() const {
-  return node::status_members(worker_->engine().options(), measured().gauges, worker_->edges().conntrack.fill(),
-                              servers_->gauges(), load_status());
+  return mode_members(config_) + node::status_members(worker_->engine().options(), measured().gauges,
+                                                      worker_->edges().conntrack.fill(), servers_->gauges(), load_status());
 }
 
 void Node::add_metrics(runtime::MetricsPage& page) const {
@@ -444,6 +451,10 @@ std::vector<std::string> Node::keep_fixed_settings(NodeConfig& next) const {
 std::optional<frame::Daemon::Next> Node::read_next(const std::string& file, config::Problems& problems) {
   auto next = load_config(file, problems);
   if (!next) return std::nullopt;
+  if (next->nat.has_value() != config_.nat.has_value()) {
+    problems.list.push_back({file, 0, "networks", "a node changes its mode at a start only: restart it", false});
+    return std::nullopt;
+  }
   const NodeConfig wished = *next;
   auto waiting = keep_fixed_settings(*next);
   auto sets = all_rules(*next);

@@ -12,6 +12,21 @@ const engine::Service* service_at(std::span<const engine::Service> services, con
   return found == services.end() ? nullptr : &*found;
 }
 
+bool wants_translation(const engine::NodeOptions& options, const Tuple& client_side) {
+  if (service_at(options.services, client_side) != nullptr) return true;
+  if (!options.nat) return false;
+  const auto holds = [](const std::vector<Prefix>& prefixes, const IpAddress& address) {
+    return std::any_of(prefixes.begin(), prefixes.end(), [&](const Prefix& p) { return p.contains(address); });
+  };
+  const std::vector<policy::ClientNetwork>& networks = options.nat->ranges.networks;
+  const bool from_client = std::any_of(networks.begin(), networks.end(), [&](const policy::ClientNetwork& network) {
+    return holds(network.clients, client_side.src.address);
+  });
+  const auto is_own = [&](const IpAddress& own) { return own == client_side.dst.address; };
+  return from_client && !holds(options.nat->untranslated, client_side.dst.address) &&
+         std::none_of(options.local_ips.begin(), options.local_ips.end(), is_own);
+}
+
 bool has_usable(const engine::Service* service, const Endpoint& server) {
   return service != nullptr && std::any_of(service->backends.begin(), service->backends.end(), [&](const engine::Backend& b) {
            return b.address == server && b.state != engine::BackendState::disabled;

@@ -11,6 +11,8 @@ namespace asrp::node {
 
 /// The service that a packet with this client-side tuple belongs to; none if there is none.
 const engine::Service* service_at(std::span<const engine::Service> services, const Tuple& client_side);
+/// Whether an entry of a packet with this tuple has to translate something: it goes to a service, or is a client's in ACT mode.
+bool wants_translation(const engine::NodeOptions& options, const Tuple& client_side);
 /// Whether the service has this server, not disabled. `service` may be none.
 bool has_usable(const engine::Service* service, const Endpoint& server);
 /// Whether a change from `before` to `after` can leave UDP entries without their server at all.

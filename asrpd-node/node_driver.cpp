@@ -76,7 +76,7 @@ void NodeDriver::remove_untranslated_flows(std::span<const engine::FlowEntry> en
   for (const engine::FlowEntry& entry : entries) {
     const Tuple& tuple = entry.tuples.client_side;
     const auto now = edges_.conntrack.find(tuple);
-    if (!now || now->tuples.server_side != tuple || service_at(engine_.options().services, tuple) == nullptr) continue;
+    if (!now || now->tuples.server_side != tuple || !wants_translation(engine_.options(), tuple)) continue;
     edges_.conntrack.remove(tuple);
     ++statistics_.untranslated;
   }

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
 
+#include "asrpd-node/rules_parts.hpp"
 #include "config/filters.hpp"
 
 namespace asrp::node {
@@ -17,10 +19,6 @@ using engine::ForwardMode;
 using engine::Service;
 
 constexpr std::string_view kStateDirMark = "state_dir=";
-
-struct Texts {
-  std::vector<std::string> raw_prerouting, raw_output, prerouting, forward, output, postrouting;
-};
 
 /// "-p tcp -d 192.0.2.1 --dport 80 ": packets of clients.
 std::string to_endpoint(Protocol protocol, const Endpoint& e) {
@@ -33,40 +31,15 @@ std::string from_endpoint(Protocol protocol, const Endpoint& e) {
 
 class Builder {
  public:
-  Builder(const NodeConfig& config, Family family) : config_(config), family_(family) {
-    // The kernel spreads over a range by the two addresses, the same in either direction: each worker has one queue of each
-    // tap, and a session's packets of one side stay with one worker.
-    const unsigned workers = config.queue.workers;
-    const auto queue = [&](unsigned tap) {
-      const unsigned begin = config.queue.base + tap * workers;
-      if (workers == 1) return "-j NFQUEUE --queue-num " + std::to_string(begin);
-      return "-j NFQUEUE --queue-balance " + std::to_string(begin) + ":" + std::to_string(begin + workers - 1);
-    };
-    first_ = queue(0);
-    stray_ = queue(1);
-    known_ = queue(2);
-  }
+  Builder(const NodeConfig& config, Family family) : config_(config), family_(family), queues_(config.queue) {}
 
-  Result<Texts, io::IoError> build() {
-    if (auto filters = config::udp_surplus_filters(family_)) {
-      surplus_ = *filters;
-    } else {
-      return Failure{filters.error()};
+  Result<RuleTexts, io::IoError> build() {
+    texts_ = first_rules(config_, family_, "DNAT");
+    for (const Protocol protocol : {Protocol::tcp, Protocol::udp}) {
+      auto matches = message_matches(config_, family_, protocol);
+      if (!matches) return Failure{matches.error()};
+      carries_message_[protocol == Protocol::tcp ? 0 : 1] = std::move(*matches);
     }
-    const MarksConfig& marks = config_.marks;
-    const std::string injected = "-m mark ! --mark 0x0/" + bit(marks.flow | marks.own) + " -j RETURN";
-    texts_.raw_prerouting.push_back(injected);
-    texts_.prerouting.push_back(injected);
-    for (const IpAddress& own : config_.local_ips) {
-      if (own.family() != family_) continue;
-      texts_.raw_prerouting.push_back(to_endpoint(Protocol::udp, {own, config_.port}) + "-j CT --notrack");
-    }
-    // The daemon's own packets carry the tuples of sessions and must not be taken for new ones: the kernel would give them
-    // another source port (kernel-notes 12).
-    texts_.raw_output.push_back("-m mark --mark " + bit(marks.own) + "/" + bit(marks.own) + " -j CT --notrack");
-    // What the raw tap has decided is not asked about again, provided that the entry is there.
-    texts_.prerouting.push_back("-m mark --mark " + bit(marks.admitted) + "/" + bit(marks.admitted) +
-                                " -m conntrack --ctstate DNAT -j RETURN");
     add_express();
     // Strays of all services stand before the rules for known sessions: a stray that carries a message is a stray.
     for (const ServiceConfig& service : config_.services)
@@ -101,36 +74,29 @@ class Builder {
   void add_strays(const ServiceConfig& service) {
     const Service& s = service.settings;
     if (s.protocol == Protocol::tcp) {
-      once(texts_.raw_prerouting, to_endpoint(s.protocol, s.address) + "--syn " + first_);
+      once(texts_.raw_prerouting, to_endpoint(s.protocol, s.address) + "--syn " + queues_.first);
       // A PS in a SYN/ACK makes the session as a SYN does.
       for_each_backend(service, [&](const std::string& match) {
         once(texts_.raw_prerouting, match + "--tcp-flags FIN,SYN,RST,ACK SYN,ACK --tcp-option " +
-                                        std::to_string(config_.option.tcp_kind) + " " + first_);
+                                        std::to_string(config_.option.tcp_kind) + " " + queues_.first);
       });
     }
     // Not only NEW and INVALID: an entry without translation, made while our rules were away, must not leak either.
-    once(texts_.prerouting, to_endpoint(s.protocol, s.address) + "-m conntrack ! --ctstate DNAT " + stray_);
+    once(texts_.prerouting, to_endpoint(s.protocol, s.address) + "-m conntrack ! --ctstate DNAT " + queues_.stray);
     for_each_backend(service, [&](const std::string& match) {
-      once(texts_.prerouting, match + "-m conntrack --ctstate NEW,INVALID " + stray_);
+      once(texts_.prerouting, match + "-m conntrack --ctstate NEW,INVALID " + queues_.stray);
     });
   }
 
   void add_known(const ServiceConfig& service) {
     const Service& s = service.settings;
     const std::string client = to_endpoint(s.protocol, s.address);
-    for (const std::string& carries : carries_message(s.protocol)) {
-      once(texts_.prerouting, client + carries + known_);
-      for_each_backend(service, [&](const std::string& match) { once(texts_.prerouting, match + carries + known_); });
+    for (const std::string& carries : carries_message_[s.protocol == Protocol::tcp ? 0 : 1]) {
+      once(texts_.prerouting, client + carries + queues_.known);
+      for_each_backend(service, [&](const std::string& match) { once(texts_.prerouting, match + carries + queues_.known); });
     }
     const std::string waiting = bit(config_.marks.waiting);
-    once(texts_.prerouting, client + "-m connmark --mark " + waiting + "/" + waiting + " " + known_);
-  }
-
-  [[nodiscard]] std::vector<std::string> carries_message(Protocol protocol) const {
-    if (protocol == Protocol::tcp) return {"--tcp-option " + std::to_string(config_.option.tcp_kind) + " "};
-    std::vector<std::string> matches;
-    for (const std::string& bytecode : surplus_) matches.push_back("-m bpf --bytecode \"" + bytecode + "\" ");
-    return matches;
+    once(texts_.prerouting, client + "-m connmark --mark " + waiting + "/" + waiting + " " + queues_.known);
   }
 
   /// Matches of what comes from the service's servers (decision 2b).
@@ -153,28 +119,27 @@ class Builder {
 
   /// Errors about packets that a service or a server sent or got, where the kernel knows no session (kernel-notes 11).
   Result<Done, io::IoError> add_icmp_errors() {
-    std::vector<std::string> filters;
-    const auto add = [&](bool source, const IpAddress& address) { once(filters, config::icmp_error_filter(address, source)); };
+    std::set<std::pair<bool, IpAddress>> there;  // compiling takes a while
+    const auto add = [&](bool source, const IpAddress& address) -> Result<Done, io::IoError> {
+      if (!there.emplace(source, address).second) return Done{};
+      const auto match = icmp_error_match(Prefix::of(address), source);
+      if (!match) return Failure{match.error()};
+      texts_.prerouting.push_back(*match + queues_.stray);
+      return Done{};
+    };
     for (const ServiceConfig& service : config_.services) {
       if (!belongs(service.settings)) continue;
-      add(true, service.settings.address.address);  // about what went to a client
-      if (const PoolConfig* pool = config_.pool(service.pool))
-        for (const engine::Backend& server : pool->servers) add(false, server.address.address);  // about what went to a server
-    }
-    const std::string protocol = family_ == Family::v4 ? "icmp" : "ipv6-icmp";
-    for (const std::string& filter : filters) {
-      const auto bytecode = io::compile_bytecode(filter);
-      if (!bytecode) return Failure{bytecode.error()};
-      texts_.prerouting.push_back("-p " + protocol + " -m conntrack --ctstate INVALID -m bpf --bytecode \"" + *bytecode +
-                                  "\" " + stray_);
+      if (auto done = add(true, service.settings.address.address); !done) return done;  // about what went to a client
+      const PoolConfig* const pool = config_.pool(service.pool);
+      if (pool == nullptr) continue;
+      for (const engine::Backend& server : pool->servers)
+        if (auto done = add(false, server.address.address); !done) return done;  // about what went to a server
     }
     return Done{};
   }
 
   void add_guards() {
-    const std::string flow = "-m mark --mark " + bit(config_.marks.flow) + "/" + bit(config_.marks.flow) + " ";
-    texts_.output.push_back(flow + "-m conntrack --ctstate INVALID -j DROP");
-    texts_.output.push_back(flow + "-m conntrack ! --ctstatus CONFIRMED -j DROP");
+    const std::string flow = flow_packets(config_.marks);
     for (const ServiceConfig& service : config_.services) {
       const Service& s = service.settings;
       if (!belongs(s)) continue;
@@ -188,9 +153,9 @@ class Builder {
 
   const NodeConfig& config_;
   Family family_;
-  std::string first_, stray_, known_;
-  std::vector<std::string> surplus_;
-  Texts texts_;
+  QueueTargets queues_;
+  std::vector<std::string> carries_message_[2];  // TCP, UDP
+  RuleTexts texts_;
   std::map<const void*, std::unordered_set<std::string>> there_;  // the rules of each chain
 };
 
@@ -249,7 +214,7 @@ io::RuleSet node_chains(Family family) {
 Result<io::RuleSet, io::IoError> node_rules(const NodeConfig& config, Family family) {
   io::RuleSet rules = node_chains(family);
   if (!config.has_family(family)) return io::RuleSet{family, {}};
-  auto texts = Builder(config, family).build();
+  auto texts = config.nat ? nat_rules(config, family) : Builder(config, family).build();
   if (!texts) return Failure{texts.error()};
   std::vector<std::string>* const sources[] = {&texts->raw_prerouting, &texts->raw_output, &texts->prerouting,
                                                &texts->forward,        &texts->output,     &texts->postrouting};

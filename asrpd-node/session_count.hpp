@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "asrp/engine/flow_table.hpp"
 #include "asrp/engine/node_options.hpp"
@@ -13,8 +14,8 @@ namespace asrp::node {
 
 class SessionCount {
  public:
-  /// Those of these services alone.
-  explicit SessionCount(const std::vector<engine::Service>& services);
+  /// Those of these services alone, and of clients in these networks (ACT mode).
+  explicit SessionCount(const std::vector<engine::Service>& services, std::vector<Prefix> clients = {});
 
   /// Counts an entry, unless it is none of a service, or its session is over and the kernel merely remembers it.
   void add(const engine::FlowEntry& entry);
@@ -25,6 +26,7 @@ class SessionCount {
  private:
   std::map<std::pair<Endpoint, Protocol>, std::string> pools_;  // by the service's address
   std::map<std::pair<std::string, Endpoint>, std::uint64_t> counts_;
+  std::vector<Prefix> clients_;
   std::uint64_t all_ = 0;
 };
 

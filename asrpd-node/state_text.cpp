@@ -8,6 +8,7 @@
 #include <set>
 
 #include "asrp/policy/epoch_bounds.hpp"
+#include "asrpd-node/config_values.hpp"
 #include "asrpd-node/json_number.hpp"
 #include "asrpd-node/state.hpp"
 

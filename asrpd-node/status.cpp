@@ -6,6 +6,7 @@
 
 #include "asrp/policy/placement.hpp"
 #include "asrpd-node/config_diff.hpp"
+#include "asrpd-node/nat_status.hpp"
 #include "frame/packet_edges.hpp"
 #include "runtime/digest.hpp"
 #include "runtime/log.hpp"
@@ -60,6 +61,7 @@ std::string placement_digest(const engine::NodeOptions& options) {
     add_epoch(digest, std::move(current));
     for (const policy::Epoch& past : s->past_epochs) add_epoch(digest, past);
   }
+  add_to_placement(digest, options);
   return digest.text();
 }
 
@@ -118,6 +120,7 @@ void add_metrics(runtime::MetricsPage& page, const Measured& m, const engine::No
   page.info("cookie_keys_info", "digest of the cookie keys: the same on all nodes except during a rotation",
             {{"digest", digests.cookie_keys}});
   page.info("load_keys_info", "digest of the keys of load reports; empty where none are taken", {{"digest", load.keys_digest}});
+  add_mode_metrics(page, options);
   for (const engine::Service& s : options.services)
     page.gauge("service_servers", "servers of a service, in whatever state", static_cast<double>(s.backends.size()),
                {{"service", s.name}});

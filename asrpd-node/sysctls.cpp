@@ -90,10 +90,14 @@ std::vector<Sysctl> wanted_sysctls(const NodeConfig& config) {
   // An entry is created liberal in both directions, but a plain SYN and its SYN/ACK through the same node make the kernel begin
   // anew with its own view of the windows, no longer liberal. Once the session's other direction takes another way, each
   // acknowledgment would be INVALID.
-  return {{prefix + "tcp_be_liberal", 1},
-          {prefix + "tcp_timeout_established", in_seconds(config.tcp_established())},
-          {prefix + "udp_timeout", in_seconds(config.timeouts.udp)},
-          {prefix + "udp_timeout_stream", in_seconds(config.timeouts.udp_stream)}};
+  std::vector<Sysctl> out = {{prefix + "tcp_be_liberal", 1},
+                             {prefix + "tcp_timeout_established", in_seconds(config.tcp_established())},
+                             {prefix + "udp_timeout", in_seconds(config.timeouts.udp)},
+                             {prefix + "udp_timeout_stream", in_seconds(config.timeouts.udp_stream)}};
+  if (!config.nat) return out;
+  for (const char* const state : {"syn_recv", "fin_wait", "close_wait", "last_ack", "time_wait"})
+    out.push_back({prefix + "tcp_timeout_" + state, in_seconds(kNatTransitory)});
+  return out;
 }
 
 Result<Done, IoError> apply_sysctls(const NodeConfig& config) {

@@ -19,9 +19,11 @@ void share(Number& limit, unsigned workers) {
 
 }  // namespace
 
-Result<std::unique_ptr<io::Conntrack>, IoError> open_conntrack(const MarksConfig& marks) {
-  constexpr std::uint32_t kCreationTimeout = 30;
-  return io::Conntrack::open({marks.waiting, marks.unprotected, kCreationTimeout});
+Result<std::unique_ptr<io::Conntrack>, IoError> open_conntrack(const NodeConfig& config) {
+  constexpr std::uint32_t kCreationTimeout = 30;  // a SYN does not make it longer
+  constexpr auto kNatCreationTimeout = std::chrono::duration_cast<std::chrono::seconds>(kNatTransitory).count();
+  return io::Conntrack::open({config.marks.waiting, config.marks.unprotected,
+                              config.nat ? static_cast<std::uint32_t>(kNatCreationTimeout) : kCreationTimeout});
 }
 
 Result<std::unique_ptr<Worker>, IoError> Worker::open(const NodeConfig& config, unsigned number, MessageExchange* exchange) {
@@ -44,7 +46,7 @@ Result<std::unique_ptr<Worker>, IoError> Worker::open(const NodeConfig& config, 
     worker->exchanged_ = messages.get();
     worker->edges_.messages = std::move(messages);
   }
-  auto conntrack = open_conntrack(config.marks);
+  auto conntrack = open_conntrack(config);
   if (!conntrack) return Failure{conntrack.error()};
   worker->conntrack_ = std::move(*conntrack);
   return worker;

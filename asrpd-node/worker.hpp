@@ -23,8 +23,8 @@
 
 namespace asrp::node {
 
-/// Opens a table with the marks of the configuration.
-Result<std::unique_ptr<io::Conntrack>, io::IoError> open_conntrack(const MarksConfig& marks);
+/// Opens a table with the marks of the configuration, and the life of entries that it asks for.
+Result<std::unique_ptr<io::Conntrack>, io::IoError> open_conntrack(const NodeConfig& config);
 
 class Worker {
  public:

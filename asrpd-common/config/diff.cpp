@@ -21,7 +21,7 @@ struct Leaf {
 using Flat = std::map<std::string, Leaf>;
 
 std::string item_name(const Value& item, std::size_t place) {
-  for (const char* const name : {"name", "id"})
+  for (const char* const name : {"name", "id", "client"})
     if (const Value* const found = item.find(name); found != nullptr && found->kind == Value::Kind::text) return found->text;
   const Value* const protocol = item.find("protocol");
   const Value* const port = item.find("port");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "config/filters.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "io/rule_set.hpp"
@@ -45,7 +46,8 @@ Result<std::vector<std::string>, io::IoError> udp_separate_filters(Family family
   return compile({std::string(kSurplusV6) + kEmptyV6});
 }
 
-std::string icmp_error_filter(const IpAddress& address, bool source) {
+std::string icmp_error_filter(const Prefix& network, bool source) {
+  const IpAddress& address = network.address;
   const Octets octets = address.octets();
   std::string filter;
   std::size_t at = 0;
@@ -58,9 +60,16 @@ std::string icmp_error_filter(const IpAddress& address, bool source) {
     filter = "ip6 and ip6[6]==58 and ip6[40]<128";
     at = 48 + (source ? 8u : 24u);
   }
-  for (std::size_t i = 0; i < octets.size(); i += 4) {
+  const char* const place = address.is_v4() ? "icmp" : "ip6";
+  for (std::size_t i = 0; i < octets.size() && i * 8 < network.length; i += 4) {
+    const std::size_t bits = std::min<std::size_t>(32, network.length - i * 8);  // of this word
     char part[64];
-    std::snprintf(part, sizeof part, " and %s[%zu:4]==0x%08x", address.is_v4() ? "icmp" : "ip6", at + i, load_u32(octets, i));
+    if (bits == 32) {
+      std::snprintf(part, sizeof part, " and %s[%zu:4]==0x%08x", place, at + i, load_u32(octets, i));
+    } else {
+      const std::uint32_t mask = ~std::uint32_t{0} << (32 - bits);
+      std::snprintf(part, sizeof part, " and %s[%zu:4]&0x%08x==0x%08x", place, at + i, mask, load_u32(octets, i));
+    }
     filter += part;
   }
   return filter;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "asrp/base/address.hpp"
+#include "asrp/base/prefix.hpp"
 #include "asrp/base/result.hpp"
 #include "io/error.hpp"
 
@@ -20,7 +21,7 @@ Result<std::vector<std::string>, io::IoError> udp_surplus_filters(Family family)
 /// The same for datagrams that have no user data besides: separate packets.
 Result<std::vector<std::string>, io::IoError> udp_separate_filters(Family family);
 
-/// libpcap filter of ICMP errors about a packet whose source (else destination) was `address`.
-std::string icmp_error_filter(const IpAddress& address, bool source);
+/// libpcap filter of ICMP errors about a packet whose source (else destination) was in `network`.
+std::string icmp_error_filter(const Prefix& network, bool source);
 
 }  // namespace asrp::config

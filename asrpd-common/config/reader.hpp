@@ -54,8 +54,8 @@ class Reader {
   void durations(std::string_view key, std::vector<Duration>& out, Duration low, Duration high);
   void address(std::string_view key, IpAddress& out);
   void addresses(std::string_view key, std::vector<IpAddress>& out);
-  /// A list of networks; an address alone is one of its own.
-  void prefixes(std::string_view key, std::vector<Prefix>& out);
+  /// A list of networks; an address alone is one of its own. False if it is absent, or one of them cannot be read.
+  bool prefixes(std::string_view key, std::vector<Prefix>& out);
   void endpoint(std::string_view key, Endpoint& out);
   void texts(std::string_view key, std::vector<std::string>& out);
   /// `KEY` with 32 hexadecimal digits, or `KEY_file` with the name of a file that holds them.

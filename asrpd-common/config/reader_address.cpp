@@ -53,8 +53,11 @@ void Reader::addresses(std::string_view key, std::vector<IpAddress>& out) {
   out = std::move(read);
 }
 
-void Reader::prefixes(std::string_view key, std::vector<Prefix>& out) {
-  if (!has(key)) return (void)ask(key);
+bool Reader::prefixes(std::string_view key, std::vector<Prefix>& out) {
+  if (!has(key)) {
+    ask(key);
+    return false;
+  }
   std::vector<std::string> read;
   texts(key, read);
   out.clear();
@@ -70,6 +73,7 @@ void Reader::prefixes(std::string_view key, std::vector<Prefix>& out) {
       out.push_back(*prefix);
     }
   }
+  return out.size() == read.size();
 }
 
 void Reader::endpoint(std::string_view key, Endpoint& out) {

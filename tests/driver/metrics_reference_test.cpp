@@ -38,7 +38,9 @@ MetricsPage node_page() {
   node::Measured measured = node::measured(engine, twins.edges(), {});
   node::append_health_counters(measured.counters, 0, 0);
   node::LoadReceiver([](const auto&, const auto&, std::uint32_t) {}).append_counters(measured.counters);
-  node::add_metrics(page, measured, engine.options(), {"0", "0"}, {}, {}, {});
+  engine::NodeOptions both = engine.options();  // a node has one or the other; the page of the document has all
+  both.nat = nat_options().nat;
+  node::add_metrics(page, measured, both, {"0", "0"}, {}, {}, {});
   return page;
 }
 

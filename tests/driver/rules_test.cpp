@@ -164,9 +164,9 @@ TEST_CASE("node: a family without services has no rules") {
 }
 
 TEST_CASE("ICMP errors are matched by the address of the packet that they quote") {
-  CHECK(config::icmp_error_filter(*IpAddress::parse("10.0.2.1"), false) ==
+  CHECK(config::icmp_error_filter(*Prefix::parse("10.0.2.1"), false) ==
         "icmp and (icmp[0]==3 or icmp[0]==11 or icmp[0]==12) and icmp[24:4]==0x0a000201");
-  CHECK(config::icmp_error_filter(*IpAddress::parse("2001:db8::1"), true) ==
+  CHECK(config::icmp_error_filter(*Prefix::parse("2001:db8::1"), true) ==
         "ip6 and ip6[6]==58 and ip6[40]<128 and ip6[56:4]==0x20010db8 and ip6[60:4]==0x00000000 and ip6[64:4]==0x00000000 and "
         "ip6[68:4]==0x00000001");
   CHECK(has(rules_of(node_rules(Family::v4), "mangle", "PREROUTING"), "-p icmp -m conntrack --ctstate INVALID -m bpf"));

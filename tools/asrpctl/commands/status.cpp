@@ -7,6 +7,19 @@ namespace {
 
 using nlohmann::json;
 
+/// A line for each: "service web: address 192.0.2.1:80 ...".
+std::string items_text(const std::string& kind, const json& items) {
+  std::string out;
+  if (!items.is_array()) return out;
+  for (const json& item : items) {
+    out += kind + " " + plain(member(item, "name")) + ":";
+    for (const auto& [name, value] : item.items())
+      if (name != "name") out += " " + printable(name) + " " + plain(value);
+    out += "\n";
+  }
+  return out;
+}
+
 std::string status_text(const Sample& sample) {
   Table table({{"", Table::Align::left}, {"", Table::Align::left}});
   for (const auto& [name, value] : sample.now.items()) {
@@ -21,15 +34,7 @@ std::string status_text(const Sample& sample) {
   }
   for (const auto& [name, value] : member(sample.now, "gauges").items()) table.add({printable(name), plain(value)});
   std::string out = table.text(sample.colours);
-  const json& services = member(sample.now, "services");
-  if (!services.is_array()) return out;
-  for (const json& service : services) {
-    out += "service " + plain(member(service, "name")) + ":";
-    for (const auto& [name, value] : service.items())
-      if (name != "name") out += " " + printable(name) + " " + plain(value);
-    out += "\n";
-  }
-  return out;
+  return out + items_text("service", member(sample.now, "services")) + items_text("network", member(sample.now, "networks"));
 }
 
 }  // namespace
