@@ -1,12 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <cstdio>
 #include <optional>
 #include <string>
 
 #include "asrpd-node/daemon.hpp"
+#include "asrpd-node/nat_lookup.hpp"
 #include "frame/command_line.hpp"
 
 using namespace asrp;
 using namespace asrp::node;
+
+namespace {
+
+int no_nat() {
+  std::fputs("asrpd-node: the configuration has no networks of clients: it is for PSV mode\n", stderr);
+  return 1;
+}
+
+int lookup(const NodeConfig& config, const std::string& asked) {
+  if (!config.nat) return no_nat();
+  const auto outside = Endpoint::parse(asked);
+  if (!outside || outside->port == 0) {
+    std::fputs("asrpd-node: --nat-lookup takes ADDRESS:PORT, IPv6 as [ADDRESS]:PORT\n", stderr);
+    return 2;
+  }
+  std::printf("{%s}\n", lookup_members(*config.nat, *outside).c_str());
+  return 0;
+}
+
+int ranges(const NodeConfig& config) {
+  if (!config.nat) return no_nat();
+  put_ranges(*config.nat,
+             [](std::string_view line) { return std::printf("%.*s\n", static_cast<int>(line.size()), line.data()) >= 0; });
+  return std::fflush(stdout) == 0 ? 0 : 1;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   std::optional<NodeConfig> config;
@@ -26,5 +55,10 @@ int main(int argc, char** argv) {
   program.control = [&] { return config->control; };
   program.make = [&](frame::Identity identity) { return make_daemon(std::move(*config), std::move(identity)); };
   program.remove_rules = [&] { return remove_everything(config); };
+  program.questions = {
+      {"--nat-lookup", "ADDRESS:PORT", "print whose outside address and port this is, from the configuration alone, then exit",
+       [&](const std::string& asked) { return lookup(*config, asked); }},
+      {"--nat-ranges", "", "print what each client has outside, from the configuration alone, then exit",
+       [&](const std::string&) { return ranges(*config); }}};
   return frame::run_program(program, argc, argv);
 }

@@ -13,6 +13,7 @@ namespace {
 struct Arguments {
   std::string config;
   bool config_given = false, check_config = false, print_config = false, remove_rules = false;
+  std::function<int()> question;  // empty: none is asked
 };
 
 int fail(const Program& program, const std::string& text) {
@@ -60,6 +61,7 @@ int act(const Program& program, const Arguments& arguments) {
   if (arguments.remove_rules) return remove_rules(program, arguments);
   if (!load(program, arguments.config)) return 1;
   if (arguments.check_config) return 0;
+  if (arguments.question) return arguments.question();
   if (!arguments.print_config) return serve(program, arguments.config);
   std::fputs(program.print().c_str(), stdout);
   return 0;
@@ -80,6 +82,16 @@ int run_program(const Program& program, int argc, char** argv) {
   auto* remove = app.add_flag("--remove-rules", arguments.remove_rules, program.remove_help);
   check->excludes(print)->excludes(remove);
   print->excludes(remove);
+  for (const Question& question : program.questions) {
+    const auto ask = [&arguments, &question](const std::string& value) {
+      arguments.question = [&question, value] { return question.answer(value); };
+    };
+    auto* option = question.value.empty()
+                       ? app.add_flag_callback(
+                             question.option, [ask] { ask(""); }, question.help)
+                       : app.add_option_function<std::string>(question.option, ask, question.help)->type_name(question.value);
+    option->excludes(check)->excludes(print)->excludes(remove);
+  }
   app.set_version_flag("--version", program.name + " " + program.version);
   try {
     app.parse(argc, argv);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "asrp/base/result.hpp"
 #include "config/value.hpp"
@@ -13,6 +14,14 @@
 #include "runtime/log.hpp"
 
 namespace asrp::frame {
+
+/// What a program answers from its configuration alone, without a running daemon.
+struct Question {
+  std::string option;  // "--nat-ranges"
+  std::string value;   // name of its value; empty: it has none
+  std::string help;
+  std::function<int(const std::string& value)> answer;  // returns the exit status
+};
 
 struct Program {
   std::string name;            // "asrpd-node"
@@ -30,6 +39,7 @@ struct Program {
   std::function<std::unique_ptr<Daemon>(Identity identity)> make;
   /// With the configuration if one was loaded.
   std::function<Result<Done, io::IoError>()> remove_rules;
+  std::vector<Question> questions = {};  // asked when the configuration is loaded
 };
 
 /// What main() returns.

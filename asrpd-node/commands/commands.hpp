@@ -56,6 +56,8 @@ runtime::ControlCommand epochs_command(NodeAccess& node);
 runtime::ControlCommand epochs_export_command(NodeAccess& node);
 runtime::ControlCommand epochs_import_command(NodeAccess& node);
 runtime::ControlCommand explain_command(NodeAccess& node);
+runtime::ControlCommand nat_lookup_command(NodeAccess& node);
+runtime::ControlCommand nat_ranges_command(NodeAccess& node);
 runtime::ControlCommand queries_command(NodeAccess& node);
 runtime::ControlCommand services_command(NodeAccess& node);
 runtime::ControlCommand sessions_command(NodeAccess& node);

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 import threading
 import unittest
+import unittest.mock
 from collections.abc import Callable
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -65,6 +66,27 @@ class Daemons(unittest.TestCase):
                 self.assertRegex(line, rf"^{re.escape(str(file))}:\d+:[^ ]*: ")
             seen.add((kind, program))
         self.assertGreaterEqual(len(seen), 6)
+
+    def test_whose_an_outside_port_is(self) -> None:
+        """From a file alone, by the daemon's program and by asrpctl, which finds it in PATH."""
+        file = str(FIXTURES / "good.node-nat-small.toml")
+        found = json.loads(run(DAEMONS["node"], "--config", file, "--nat-lookup", "192.0.2.1:2048").stdout)
+        self.assertEqual((found["client"], found["ports"], found["slice"]), ("10.1.0.1", "2048-3071", 0))
+        self.assertEqual(run(DAEMONS["node"], "--config", file, "--nat-lookup", "192.0.2.1").returncode, 2)
+        psv = str(FIXTURES / "good.node-small.toml")
+        self.assertEqual(run(DAEMONS["node"], "--config", psv, "--nat-ranges").returncode, 1)
+        lines = run(DAEMONS["node"], "--config", file, "--nat-ranges").stdout.splitlines()
+        self.assertEqual([json.loads(line)["client"] for line in lines], [f"10.1.0.{n}" for n in range(64)])
+        path = f"{os.path.dirname(os.path.realpath(DAEMONS['node']))}:{os.environ['PATH']}"
+        with unittest.mock.patch.dict(os.environ, {"PATH": path}):
+            asked = run(CTL, "nat", "lookup", "192.0.2.1", "2048", "--config", file)
+            self.assertIn("of client 10.1.0.1, network office", asked.stdout)
+            self.assertIn("nobody", run(CTL, "nat", "lookup", "192.0.2.9", "80", "--config", file).stdout)
+            self.assertEqual(json.loads(run(CTL, "--json", "nat", "lookup", "192.0.2.1", "2048", "--config", file).stdout), found)
+            table = run(CTL, "nat", "ranges", "--config", file).stdout.splitlines()
+            self.assertEqual(len(table), 1 + len(lines))
+            self.assertRegex(table[1], "^10.1.0.0 +office +192.0.2.1 +1024-2047 +no$")
+            self.assertEqual(run(CTL, "nat", "ranges", "--config", "/nonexistent.toml").returncode, 1)
 
     def test_a_bad_configuration_does_not_start(self) -> None:
         for program in DAEMONS:

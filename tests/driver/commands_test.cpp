@@ -371,3 +371,20 @@ TEST_CASE("services: of a holder as they are configured") {
   CHECK(json::parse(twin.ask(R"({"command":"services"})")) ==
         json::parse(R"({"ok":true,"services":[{"protocol":"udp","port":53,"push":"auto"}]})"));
 }
+
+TEST_CASE("nat_lookup and nat_ranges: a load balancer has neither; a gateway answers from its configuration") {
+  Node node;
+  CHECK(node.ask(R"({"command":"nat_lookup","address":"192.0.2.1","port":2000})")[0]["ok"] == false);
+  CHECK(node.ask(R"({"command":"nat_ranges"})")[0]["ok"] == false);
+  node::NatConfig& nat = node.access.configured.nat.emplace();
+  nat.settings.ranges.networks.resize(1);
+  nat.settings.ranges.networks[0].clients = {*Prefix::parse("10.1.0.0/28")};
+  nat.settings.ranges.networks[0].outside = {*Prefix::parse("192.0.2.1")};
+  nat.names = {"office"};
+  const auto found = node.ask(R"({"command":"nat_lookup","address":"192.0.2.1","port":2048})");
+  CHECK(found[0]["client"] == "10.1.0.1");
+  CHECK(node.ask(R"({"command":"nat_lookup","address":"192.0.2.1","port":80})")[0]["client"].is_null());
+  for (const char* wrong : {R"("address":"x","port":80)", R"("address":"192.0.2.1","port":65536)"})
+    CHECK(node.ask(std::string(R"({"command":"nat_lookup",)") + wrong + "}")[0]["kind"] == "argument");
+  CHECK(node.ask(R"({"command":"nat_ranges"})").size() == 1 + 16 + 1);
+}

@@ -39,6 +39,7 @@ Command backends_command();
 Command sessions_command();
 Command backups_command();
 Command queries_command();
+Command nat_command();
 Command reload_command();
 Command drain_command();
 Command undrain_command();
