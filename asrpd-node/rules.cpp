@@ -24,9 +24,15 @@ constexpr std::string_view kStateDirMark = "state_dir=";
 std::string to_endpoint(Protocol protocol, const Endpoint& e) {
   return "-p " + to_string(protocol) + " -d " + e.address.to_string() + " --dport " + std::to_string(e.port) + " ";
 }
-/// "-p tcp -s 10.0.2.1 --sport 80 ": packets of servers.
-std::string from_endpoint(Protocol protocol, const Endpoint& e) {
-  return "-p " + to_string(protocol) + " -s " + e.address.to_string() + " --sport " + std::to_string(e.port) + " ";
+/// "10.0.2.1", "10.0.2.0/24": as iptables lists them.
+std::string text_of(const Prefix& block) { return block.host_bits() == 0 ? block.address.to_string() : block.to_string(); }
+
+/// Addresses of servers as blocks: ten thousand servers are rarely strewn, and each packet that is no known session's passes
+/// all rules.
+std::vector<Prefix> blocks_of(const PoolConfig& pool) {
+  std::vector<IpAddress> addresses;
+  for (const engine::Backend& server : pool.servers) addresses.push_back(server.address.address);
+  return asrp::blocks_of(std::move(addresses));
 }
 
 class Builder {
@@ -105,35 +111,41 @@ class Builder {
     const Service& s = service.settings;
     const PoolConfig* pool = config_.pool(service.pool);
     if (pool == nullptr) return;
-    for (const engine::Backend& server : pool->servers) {
-      const std::string from = from_endpoint(s.protocol, server.address);
-      if (s.forward == ForwardMode::nat) {
-        each(from);
-        continue;
+    std::map<std::uint16_t, std::vector<IpAddress>> by_port;
+    for (const engine::Backend& server : pool->servers) by_port[server.address.port].push_back(server.address.address);
+    for (auto& [port, addresses] : by_port) {
+      for (const Prefix& block : asrp::blocks_of(std::move(addresses))) {
+        const std::string from =
+            "-p " + to_string(s.protocol) + " -s " + text_of(block) + " --sport " + std::to_string(port) + " ";
+        if (s.forward == ForwardMode::nat) {
+          each(from);
+          continue;
+        }
+        for (const IpAddress& address : s.full_nat.addresses)
+          each(from + "-d " + address.to_string() + " --dport " + std::to_string(s.full_nat.first_port) + ":" +
+               std::to_string(s.full_nat.last_port) + " ");
       }
-      for (const IpAddress& address : s.full_nat.addresses)
-        each(from + "-d " + address.to_string() + " --dport " + std::to_string(s.full_nat.first_port) + ":" +
-             std::to_string(s.full_nat.last_port) + " ");
     }
   }
 
   /// Errors about packets that a service or a server sent or got, where the kernel knows no session (kernel-notes 11).
   Result<Done, io::IoError> add_icmp_errors() {
-    std::set<std::pair<bool, IpAddress>> there;  // compiling takes a while
-    const auto add = [&](bool source, const IpAddress& address) -> Result<Done, io::IoError> {
-      if (!there.emplace(source, address).second) return Done{};
-      const auto match = icmp_error_match(Prefix::of(address), source);
+    std::set<std::pair<bool, Prefix>> there;  // compiling takes a while
+    const auto add = [&](bool source, const Prefix& network) -> Result<Done, io::IoError> {
+      if (!there.emplace(source, network).second) return Done{};
+      const auto match = icmp_error_match(network, source);
       if (!match) return Failure{match.error()};
       texts_.prerouting.push_back(*match + queues_.stray);
       return Done{};
     };
     for (const ServiceConfig& service : config_.services) {
       if (!belongs(service.settings)) continue;
-      if (auto done = add(true, service.settings.address.address); !done) return done;  // about what went to a client
+      // About what went to a client, and about what went to a server.
+      if (auto done = add(true, Prefix::of(service.settings.address.address)); !done) return done;
       const PoolConfig* const pool = config_.pool(service.pool);
       if (pool == nullptr) continue;
-      for (const engine::Backend& server : pool->servers)
-        if (auto done = add(false, server.address.address); !done) return done;  // about what went to a server
+      for (const Prefix& block : blocks_of(*pool))
+        if (auto done = add(false, block); !done) return done;
     }
     return Done{};
   }
@@ -146,8 +158,8 @@ class Builder {
       once(texts_.postrouting, to_endpoint(s.protocol, s.address) + flow + "-j DROP");
       // Nobody reaches a holder through the node (decision 9).
       if (const PoolConfig* pool = config_.pool(service.pool))
-        for (const engine::Backend& server : pool->servers)
-          once(texts_.forward, to_endpoint(Protocol::udp, {server.address.address, config_.port}) + "-j DROP");
+        for (const Prefix& block : blocks_of(*pool))
+          once(texts_.forward, "-p udp -d " + text_of(block) + " --dport " + std::to_string(config_.port) + " -j DROP");
     }
   }
 

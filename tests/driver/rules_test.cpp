@@ -152,6 +152,30 @@ TEST_CASE("node: guards of injected packets, of the servers' ASRP-PORT, and the 
   CHECK(node::state_dir_in_comment("/a b\"%\xc3\xa4") == "state_dir=/a%20b%22%25%c3%a4");
 }
 
+TEST_CASE("node: ten thousand servers need few rules, for they are matched in blocks, by port") {
+  std::string text = kNode;
+  const std::string web = "servers = [";
+  std::string many;
+  for (int i = 0; i < 10'000; ++i) {
+    many += (i == 0 ? "" : ", ") + std::string("{ id = \"m") + std::to_string(i) + "\", address = \"10.9." +
+            std::to_string(i / 250) + "." + std::to_string(i % 250) + (i == 7 ? ":81" : ":80") + "\" }";
+  }
+  text.insert(text.find(web) + web.size(), many + ", ");
+  config::Problems problems;
+  const auto config = node::parse_config(text, "n", problems);
+  REQUIRE(config);
+  const auto rules = node::node_rules(*config, Family::v4);
+  REQUIRE(rules);
+  std::size_t count = 0;
+  for (const io::Chain& chain : rules->chains) count += chain.rules.size();
+  CHECK(count < 3000);
+  const auto& strays = rules_of(*rules, "mangle", "PREROUTING");
+  CHECK(has(strays, "-p tcp -s 10.9.1.0/25 --sport 80 -m conntrack"));
+  CHECK(has(strays, "-p tcp -s 10.9.0.7 --sport 81 -m conntrack"));
+  CHECK_FALSE(has(strays, "-p tcp -s 10.9.0.0/29 --sport 80 "));
+  CHECK(has(strays, "-p tcp -s 10.9.0.6 --sport 80 -m conntrack"));
+}
+
 TEST_CASE("node: a family without services has no rules") {
   config::Problems problems;
   std::string text = kNode;

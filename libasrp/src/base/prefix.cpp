@@ -41,6 +41,30 @@ bool Prefix::contains(const IpAddress& other) const {
   return other.family() == family() && masked(other, bits) == masked(address, bits);
 }
 
+namespace {
+
+/// Both halves of one block.
+bool are_halves(const Prefix& a, const Prefix& b) {
+  if (a.family() != b.family() || a.length != b.length || a.length == 0) return false;
+  return masked(a.address, a.length - 1u) == masked(b.address, b.length - 1u);
+}
+
+}  // namespace
+
+std::vector<Prefix> blocks_of(std::vector<IpAddress> addresses) {
+  std::sort(addresses.begin(), addresses.end());
+  addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
+  std::vector<Prefix> blocks;
+  for (const IpAddress& address : addresses) {
+    blocks.push_back(Prefix::of(address));
+    while (blocks.size() > 1 && are_halves(blocks[blocks.size() - 2], blocks.back())) {
+      blocks.pop_back();  // the lower half has the block's address
+      --blocks.back().length;
+    }
+  }
+  return blocks;
+}
+
 std::string Prefix::to_string() const { return address.to_string() + "/" + std::to_string(length); }
 
 }  // namespace asrp

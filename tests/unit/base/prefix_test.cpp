@@ -4,6 +4,8 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -84,6 +86,47 @@ TEST_CASE("what lies in a prefix") {
 TEST_CASE("a length beyond the address means all of it to those who ask what lies in a prefix") {
   CHECK(Prefix{address("192.0.2.1"), 200}.contains(address("192.0.2.1")));
   CHECK_FALSE(Prefix{address("192.0.2.1"), 200}.contains(address("192.0.2.3")));
+}
+
+TEST_CASE("addresses as blocks: exactly these, in as few as can be") {
+  const auto blocks = [](std::initializer_list<const char*> texts) {
+    std::vector<IpAddress> addresses;
+    for (const char* text : texts) addresses.push_back(*IpAddress::parse(text));
+    std::string out;
+    for (const Prefix& block : blocks_of(addresses)) out += block.to_string() + " ";
+    return out;
+  };
+  CHECK(blocks({}).empty());
+  CHECK(blocks({"10.0.0.1", "10.0.0.2"}) == "10.0.0.1/32 10.0.0.2/32 ");
+  CHECK(blocks({"10.0.0.3", "10.0.0.2", "10.0.0.3", "10.0.0.1"}) == "10.0.0.1/32 10.0.0.2/31 ");
+  CHECK(blocks({"10.0.0.0", "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.0.0.5"}) == "10.0.0.0/30 10.0.0.5/32 ");
+  CHECK(blocks({"255.255.255.255", "0.0.0.0", "::1", "::"}) == "0.0.0.0/32 255.255.255.255/32 ::/127 ");
+  CHECK(blocks({"fd00::ffff", "fd00::1:0"}) == "fd00::ffff/128 fd00::1:0/128 ");  // neighbours, but no halves of one block
+}
+
+TEST_CASE("blocks of random addresses hold these and no others, and no two of them are halves of one") {
+  std::mt19937 random(7);
+  for (int round = 0; round < 200; ++round) {
+    std::set<std::uint32_t> numbers;
+    for (int i = 0; i < 60; ++i) numbers.insert(0x0a0000f0 + static_cast<std::uint32_t>(random() % 100));
+    std::vector<IpAddress> addresses;
+    for (const std::uint32_t number : numbers) addresses.push_back(IpAddress::v4(number));
+    std::shuffle(addresses.begin(), addresses.end(), random);
+    const std::vector<Prefix> blocks = blocks_of(addresses);
+    std::size_t held = 0;
+    for (const Prefix& block : blocks) {
+      CHECK(block.is_network());
+      held += std::size_t{1} << block.host_bits();
+    }
+    CHECK(held == numbers.size());
+    for (const IpAddress& address : addresses)
+      CHECK(std::count_if(blocks.begin(), blocks.end(), [&](const Prefix& b) { return b.contains(address); }) == 1);
+    for (std::size_t i = 1; i < blocks.size(); ++i) {
+      const bool same = blocks[i].length == blocks[i - 1].length;
+      CHECK_FALSE(
+          (same && masked(blocks[i].address, blocks[i].length - 1u) == masked(blocks[i - 1].address, blocks[i].length - 1u)));
+    }
+  }
 }
 
 TEST_CASE("prefixes are ordered by address, a block in front of those in it") {

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "asrp/base/address.hpp"
 
@@ -48,5 +49,8 @@ struct Prefix {
   friend auto operator<=>(const Prefix&, const Prefix&) = default;
   friend bool operator==(const Prefix&, const Prefix&) = default;
 };
+
+/// Exactly these addresses, in as few blocks as can be, ordered. They may be of both families, and stand there twice.
+std::vector<Prefix> blocks_of(std::vector<IpAddress> addresses);
 
 }  // namespace asrp
