@@ -80,12 +80,10 @@ void HealthBoard::forget(Entry& entry) {
   by_host_.erase({entry.server.address, entry.key});
 }
 
-/// Afterwards it is in the queue.
 void HealthBoard::end_look(Entry& entry) {
   if (!entry.probe) return;
   entry.probe.reset();
   --under_way_;
-  queue(entry);
 }
 
 void HealthBoard::on_time() {

@@ -205,6 +205,27 @@ TEST_CASE("health board: a reload keeps what is known of servers that stay, and 
   CHECK_FALSE(b.board.next_due());
 }
 
+TEST_CASE("health board: looks that a reload ends make room for others, whether their servers stay or go") {
+  Board b;
+  std::vector<engine::Backend> servers;
+  for (unsigned i = 0; i < HealthBoard::kMostLooks; ++i) servers.push_back(server("s" + std::to_string(i), i + 1));
+  const std::vector<engine::Backend> others = {server("new", 1000)};
+  b.board.configure({pool("web", servers)});
+  b.now += seconds(10);
+  b.board.on_time();
+  CHECK(b.tcp.open().size() == HealthBoard::kMostLooks);
+  b.board.configure({pool("web", servers, how(HealthCheck::http))});
+  b.now += seconds(10);
+  b.board.on_time();
+  CHECK(b.tcp.open().empty());
+  CHECK(b.http.open().size() == HealthBoard::kMostLooks);
+  b.board.configure({pool("web", others)});
+  b.now += seconds(10);
+  b.board.on_time();
+  CHECK(b.http.open().empty());
+  CHECK(b.tcp.open().size() == 1);
+}
+
 TEST_CASE("health board: a reload that changes nothing leaves looks that go on alone") {
   Board b;
   const std::vector<PoolConfig> pools = {pool("web", {server("s1", 1)})};
