@@ -149,7 +149,7 @@ def _round(claim: Claim, programs: str, family: int, die: Callable[[Namespace, i
         dead = time.time()  # since when exactly is not to be seen: all times count from before the command
         topology.nodes[_DEAD].kill_all()
         routed = max(monitor.left_out(f"node{_DEAD}", begun) for monitor in monitors)
-        wait_for("answers on all flows after it", lambda: all(each[-1][0] > routed for each in flows.answers), limit=_LIMIT)
+        wait_for("answers on all flows after it", lambda: all(each[-1][0] > max(routed, dead) for each in flows.answers), limit=_LIMIT)
     finally:
         flows.close()
         for monitor in monitors:
