@@ -9,6 +9,7 @@
 
 #include "asrp/policy/port_choice.hpp"
 #include "asrpd-node/config.hpp"
+#include "driver/node_texts.hpp"
 #include "support/builders.hpp"
 
 using namespace asrp;
@@ -38,13 +39,7 @@ outside = "192.0.2.9"
 ports = "1024-9999"
 )";
 
-node::NatConfig nat_of(const char* text) {
-  config::Problems problems;
-  const auto config = node::parse_config(text, "n", problems);
-  for (const auto& problem : problems.list) FAIL(problem.to_string());
-  REQUIRE(config);
-  return *config->nat;
-}
+node::NatConfig nat_of(const char* text) { return *test::config_of(text).nat; }
 
 json lookup(const node::NatConfig& nat, const std::string& endpoint) {
   return json::parse("{" + node::lookup_members(nat, *Endpoint::parse(endpoint)) + "}");

@@ -2,17 +2,19 @@
 // ACT mode: the rules, sysctls and digests that follow from a configuration with networks.
 #include <doctest/doctest.h>
 
-#include <algorithm>
-
 #include "asrpd-node/flow_rules.hpp"
 #include "asrpd-node/nat_status.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/status.hpp"
 #include "asrpd-node/sysctls.hpp"
 #include "config/filters.hpp"
+#include "driver/node_texts.hpp"
 #include "support/builders.hpp"
 
 using namespace asrp;
+using test::config_of;
+using test::has;
+using test::position;
 
 namespace {
 
@@ -44,14 +46,6 @@ outside = "192.0.2.9"
 ports = "1024-9999"
 )";
 
-node::NodeConfig config_of(const std::string& text) {
-  config::Problems problems;
-  auto config = node::parse_config(text, "n", problems);
-  for (const auto& problem : problems.list) FAIL(problem.to_string());
-  REQUIRE(config);
-  return *config;
-}
-
 std::string changed(const std::string& from, const std::string& to) {
   std::string text = kNat;
   const std::size_t at = text.find(from);
@@ -62,20 +56,7 @@ std::string changed(const std::string& from, const std::string& to) {
 std::vector<std::string> rules_of(Family family, const std::string& table, const std::string& hook) {
   const auto set = node::node_rules(config_of(kNat), family);
   REQUIRE(set);
-  for (const io::Chain& chain : set->chains)
-    if (chain.table == table && chain.hook == hook) return chain.rules;
-  FAIL("no chain in ", table, " ", hook);
-  return {};
-}
-
-std::size_t position(const std::vector<std::string>& rules, const std::string& rule) {
-  const auto found = std::find(rules.begin(), rules.end(), rule);
-  CHECK_MESSAGE(found != rules.end(), "missing: ", rule);
-  return static_cast<std::size_t>(found - rules.begin());
-}
-
-bool has(const std::vector<std::string>& rules, const std::string& part) {
-  return std::any_of(rules.begin(), rules.end(), [&](const std::string& r) { return r.find(part) != std::string::npos; });
+  return test::rules_of(*set, table, hook);
 }
 
 }  // namespace

@@ -7,8 +7,10 @@
 
 #include "asrpd-holder/rules.hpp"
 #include "config/filters.hpp"
+#include "driver/node_texts.hpp"
 
 using namespace asrp;
+using namespace asrp::test;
 
 namespace {
 
@@ -46,30 +48,9 @@ pool = "dns"
 )";
 
 io::RuleSet node_rules(Family family) {
-  config::Problems problems;
-  const auto config = node::parse_config(kNode, "n", problems);
-  for (const auto& problem : problems.list) FAIL(problem.to_string());
-  REQUIRE(config);
-  auto rules = node::node_rules(*config, family);
+  auto rules = node::node_rules(config_of(kNode), family);
   REQUIRE(rules);
   return *rules;
-}
-
-const std::vector<std::string>& rules_of(const io::RuleSet& set, const std::string& table, const std::string& hook) {
-  for (const io::Chain& chain : set.chains)
-    if (chain.table == table && chain.hook == hook) return chain.rules;
-  FAIL("no chain in ", table, " ", hook);
-  return set.chains.front().rules;
-}
-
-std::size_t position(const std::vector<std::string>& rules, const std::string& rule) {
-  const auto found = std::find(rules.begin(), rules.end(), rule);
-  CHECK_MESSAGE(found != rules.end(), "missing: ", rule);
-  return static_cast<std::size_t>(found - rules.begin());
-}
-
-bool has(const std::vector<std::string>& rules, const std::string& part) {
-  return std::any_of(rules.begin(), rules.end(), [&](const std::string& r) { return r.find(part) != std::string::npos; });
 }
 
 }  // namespace
@@ -161,10 +142,7 @@ TEST_CASE("node: ten thousand servers need few rules, for they are matched in bl
             std::to_string(i / 250) + "." + std::to_string(i % 250) + (i == 7 ? ":81" : ":80") + "\" }";
   }
   text.insert(text.find(web) + web.size(), many + ", ");
-  config::Problems problems;
-  const auto config = node::parse_config(text, "n", problems);
-  REQUIRE(config);
-  const auto rules = node::node_rules(*config, Family::v4);
+  const auto rules = node::node_rules(config_of(text), Family::v4);
   REQUIRE(rules);
   std::size_t count = 0;
   for (const io::Chain& chain : rules->chains) count += chain.rules.size();
