@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import socket
-import threading
 from dataclasses import replace
 
 import support
@@ -38,27 +37,10 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
     return octets
 
 
-class DigestServer:
+def _answer_digests(connection: socket.socket) -> None:
     """Reads blocks, each with two octets of length in front of it, and answers each with the SHA-256 of what it read."""
-
-    def __init__(self, space: Namespace) -> None:
-        with space.entered():
-            self._listener = socket.create_server(("::", plan.ECHO_PORT), family=socket.AF_INET6, dualstack_ipv6=True, backlog=256)
-        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 256)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            connection, _ = self._listener.accept()
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    @staticmethod
-    def _serve(connection: socket.socket) -> None:
-        try:
-            while True:
-                connection.sendall(hashlib.sha256(_exactly(connection, int.from_bytes(_exactly(connection, 2), "big"))).digest())
-        except OSError:
-            connection.close()
+    while True:
+        connection.sendall(hashlib.sha256(_exactly(connection, int.from_bytes(_exactly(connection, 2), "big"))).digest())
 
 
 def block(number: int, size: int) -> bytes:
@@ -121,7 +103,7 @@ def run(options: Options, expect: support.Expectations, settings: dict[str, int]
         lab.topology.route_via(sorted(lab.topology.nodes))
         lab.capture.start()
         for space in lab.topology.servers.values():
-            DigestServer(space)
+            support.fast_open_server(space, plan.ECHO_PORT, _answer_digests)
         if settings is _COOKIES:
             get_cookies(lab, options.family)
         if away:

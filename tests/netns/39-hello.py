@@ -124,28 +124,10 @@ class Gateway(Sniffer):
         self._messages.close()
 
 
-class EchoServer:
+def _echo(connection: socket.socket) -> None:
     """Returns all that it reads, so that an octet too many or too few is seen at the client."""
-
-    def __init__(self, space: Namespace) -> None:
-        with space.entered():
-            self._listener = socket.create_server((_SERVER, _PORT), backlog=256)
-        self._listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 256)
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def _accept(self) -> None:
-        while True:
-            connection, _ = self._listener.accept()
-            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
-
-    @staticmethod
-    def _serve(connection: socket.socket) -> None:
-        try:
-            while octets := connection.recv(65536):
-                connection.sendall(octets)
-            connection.close()
-        except OSError:
-            connection.close()
+    while octets := connection.recv(65536):
+        connection.sendall(octets)
 
 
 class Lab:
@@ -178,7 +160,7 @@ class Lab:
         self.server.ip(f"addr add {_SERVER}/32 dev lo")
         self.routers["asrp"].run("iptables", "-t", "raw", "-A", "PREROUTING", "-p", "tcp", "--tcp-option", "253", "-j", "DROP")
         self.gateway = Gateway(self.routers["asrp"], f"{_NETWORKS['asrp'][0]}.1", f"{_NETWORKS['asrp'][1]}.1")
-        EchoServer(self.server)
+        support.fast_open_server(self.server, _PORT, _echo)
         return self
 
     def __exit__(self, *_: object) -> None:

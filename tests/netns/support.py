@@ -6,7 +6,9 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import socket
 import sys
+import threading
 import time
 from typing import Callable, Iterable
 
@@ -85,6 +87,26 @@ def ended(lab: Lab) -> list[str]:
         if daemon.running and daemon.stop() != 0:
             wrong.append(f"{daemon.name}: SIGTERM did not end it with status 0: {daemon.tail(5)}")
     return wrong + lab.cluster.problems()
+
+
+def fast_open_server(space: Namespace, port: int, serve: Callable[[socket.socket], None]) -> None:
+    """Each connection to the port gets a thread that calls `serve`, which may end by OSError. SYN may bring data along."""
+    with space.entered():
+        listener = socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=256)
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 256)
+
+    def serve_one(connection: socket.socket) -> None:
+        with connection:
+            try:
+                serve(connection)
+            except OSError:
+                pass
+
+    def accept() -> None:
+        while True:
+            threading.Thread(target=serve_one, args=(listener.accept()[0],), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
 
 
 def queued(node: Namespace) -> int:
