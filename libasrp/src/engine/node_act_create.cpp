@@ -19,10 +19,13 @@ constexpr Duration kTellExhausted = std::chrono::minutes(1);
 
 }  // namespace
 
-/// Session and mapping of a client's packet. False: its slice has no port at all.
+/// Session and mapping of a client's packet. False: its slice has no port at all, or the mapping that it goes to has ended
+/// since the decision (other threads make and end mappings).
 bool NodeEngine::Impl::act_map(Install& install, const Tuple& packet, const policy::PortRange& range) const {
+  const auto destination = act_destination(packet);
+  if (!destination) return false;
   install.flow.tuples.client_side = packet;
-  install.flow.tuples.server_side = {{}, *act_destination(packet), packet.protocol};
+  install.flow.tuples.server_side = {{}, *destination, packet.protocol};
   install.flow.one_way_suffices = true;
   install.range = range;
   return act_choose_port(install);
@@ -127,6 +130,8 @@ bool NodeEngine::Impl::begins_with_reset(const session::Recovery& recovery) {
 void NodeEngine::Impl::act_create_from_outside(TimePoint /*now*/, Incoming& in) {
   const Tuple& packet = in.view.tuple();
   const auto inside = flows_.inside_of(packet.protocol, packet.dst);
+  const auto range = inside ? config_->nat()->ranges.range_of(inside->address) : std::nullopt;
+  if (!range) return count(Counter::drops_no_session);  // the mapping has ended since the decision
   const Tuple client_side{*inside, packet.src, packet.protocol};
   Item item;
   item.packet = ref_of(in);
@@ -134,7 +139,7 @@ void NodeEngine::Impl::act_create_from_outside(TimePoint /*now*/, Incoming& in) 
   if (pending != kNoSlot) return append_item(installs_[pending], item);
   Install install;
   install.flow.tuples = {client_side, packet.reversed()};
-  install.range = *config_->nat()->ranges.range_of(inside->address);
+  install.range = *range;
   install.from_outside = true;
   append_item(install, item);
   add_install(std::move(install));
