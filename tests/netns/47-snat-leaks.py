@@ -33,21 +33,6 @@ def made(office: Office, where: str, kind: int, port: int = 0) -> socket.socket:
     return out
 
 
-def leaks(office: Office) -> list[str]:
-    """Packets outside with a client's address, whatever their protocol, and ASRP in any form."""
-    found = []
-    for link, arriving, octets in office.octets():
-        if octets[0] >> 4 == 4 and (octets[12:15] == bytes([10, 1, 0]) or octets[16:19] == bytes([10, 1, 0])):
-            found.append(f"{link} {'in' if arriving else 'out'}: an inner address: {octets[:40].hex()}")
-        if octets[0] >> 4 == 6 and bytes.fromhex("fd000001") in octets[8:40]:
-            found.append(f"{link} {'in' if arriving else 'out'}: an inner address: {octets[:60].hex()}")
-    for record in office.records():
-        packet = record.packet
-        if packet.marked or 51200 in (packet.sport, packet.dport):
-            found.append(f"{record.link}: ASRP: {packet}")
-    return found
-
-
 # --- the daemon -----------------------------------------------------------------------------------------------------------
 
 
@@ -89,7 +74,7 @@ def daemon(options: Options, expect: support.Expectations) -> None:
         wait_for("the connection that was tried meanwhile", lambda: select.select([server], [], [], 1)[0])
         expect.that(True, "a new connection succeeds by a SYN repeated")
         office.end_capture()
-        expect.none_of(leaks(office), "no untranslated packet, and no ASRP, outside")
+        expect.none_of(office.leaks(), "no untranslated packet, and no ASRP, outside")
         expect.none_of(office.problems(), "no daemon failed")
 
 
@@ -191,7 +176,7 @@ def messages(options: Options, expect: support.Expectations) -> None:
                 raw.sendto(segment(port, flags, sequence, 5000, b""), (SERVER[4], 0))
                 taken = wait_for("the message to be taken out", lambda: now if (now := messages_taken(office)) > taken else None)
         office.end_capture()
-        expect.none_of(leaks(office), "no message outside")
+        expect.none_of(office.leaks(), "no message outside")
         received = office.counter(1, "messages_received.hs")
         expect.that(received > 0, f"{received} HS were understood")
         expect.none_of(office.problems(), "no daemon failed")
@@ -224,7 +209,7 @@ def unused_ports(options: Options, expect: support.Expectations) -> None:
         returned = [p for link, arriving, p in office.octets() if link == "gateway1" and arriving and p[16:19] == bytes([192, 0, 2])]
         expect.that(len(to_gateway) >= sent, f"{len(to_gateway)} packets came to the gateway")
         expect.that(not returned, f"none came back: {[p[:28].hex() for p in returned]}")
-        expect.none_of(leaks(office), "nothing of the inside is seen")
+        expect.none_of(office.leaks(), "nothing of the inside is seen")
 
 
 if __name__ == "__main__":

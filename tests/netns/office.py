@@ -20,10 +20,12 @@ from lab.claim import Claim
 from lab.cluster import ask, find_program
 from lab.daemon import Daemon
 from lab.netns import Namespace
+from lab.plan import ASRP_PORT
 from lab.waiting import wait_for
 from scenarios.base import Options
 
 CLIENTS = {4: "10.1.0.0/24", 6: "fd00:1::/120"}
+_GATEWAYS = ("10.8.0.0/16", "fd08::/16")  # their addresses towards the clients
 OUTSIDE = {4: "192.0.2.0/28", 6: "2001:db8:ff::/124"}
 SERVER = {4: "203.0.113.1", 6: "2001:db8:2::1"}
 _FAMILIES = (4, 6)
@@ -66,6 +68,7 @@ class Office:
         self.clients = {n: self.claim.namespace(f"client{n}") for n in range(1, clients + 1)}
         self.gateways = {n: self.claim.namespace(f"gateway{n}") for n in range(1, gateways + 1)}
         self.daemons: dict[int, Daemon] = {}
+        self.holders: dict[int, Daemon] = {}
         self.links: dict[int, str] = {}  # of outer: interface index -> gateway1, server
         self._capture: Optional[subprocess.Popen[str]] = None
 
@@ -78,7 +81,7 @@ class Office:
         return self
 
     def __exit__(self, _kind: Optional[type[BaseException]], _error: Optional[BaseException], _trace: Optional[TracebackType]) -> None:
-        for daemon in self.daemons.values():
+        for daemon in (*self.daemons.values(), *self.holders.values()):
             if daemon.running:
                 daemon.kill()
         self.claim.release()
@@ -168,9 +171,43 @@ class Office:
         self.daemons[number] = daemon
         return daemon
 
+    def kill(self, number: int) -> None:
+        """The gateway is gone, with its links, its daemon and its table; packets still go its way."""
+        gateway = self.gateways[number]
+        gateway.ip("link set inside down", "link set outside down")
+        self.daemons[number].kill()
+        gateway.flush_sessions()
+
     def ask(self, number: int, command: str, **arguments: Any) -> dict[str, Any]:
         """One request to a gateway's control socket."""
         return ask(self.socket(number), command, **arguments)
+
+    def holder_socket(self, client: int) -> str:
+        return f"{self.claim.directory}/holder{client}.sock"
+
+    def start_holder(self, client: int, more: str = "") -> Daemon:
+        """`more` are lines behind those of [act]. Starts it again if it has run before."""
+        if client not in self.holders:
+            directory = self.claim.directory
+            path = f"{directory}/holder{client}.toml"
+            gateways = ", ".join(f'"{prefix}"' for prefix in _GATEWAYS)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f'[holder]\nstate_dir = "{directory}/holder{client}"\ncontrol_socket = "{self.holder_socket(client)}"\n'
+                           f'reconcile_interval = "1s"\n[act]\nenabled = true\ngateways = [{gateways}]\n{more}')
+            self.holders[client] = Daemon(f"holder{client}", self.clients[client],
+                                          [self.program("asrpd-holder"), "--config", path], directory)
+        self.holders[client].start()
+        return self.holders[client]
+
+    def ask_holder(self, client: int, command: str, **arguments: Any) -> dict[str, Any]:
+        return ask(self.holder_socket(client), command, **arguments)
+
+    def backups(self, client: int) -> int:
+        """Of sessions in which it is the client."""
+        return int(self.ask_holder(client, "status")["gauges"]["act_backups"])
+
+    def wait_backups(self, client: int, count: int) -> None:
+        wait_for(f"{count} backups of client {client}", lambda: self.backups(client) == count)
 
     def counter(self, number: int, name: str) -> int:
         return int(self.ask(number, "counters")["counters"][name])
@@ -182,7 +219,7 @@ class Office:
     def problems(self) -> list[str]:
         """Daemons that ended by themselves, or not as they were told."""
         wrong = []
-        for daemon in self.daemons.values():
+        for daemon in (*self.daemons.values(), *self.holders.values()):
             if daemon.running and daemon.stop() != 0:
                 wrong.append(f"{daemon.name}: SIGTERM did not end it with status 0: {daemon.tail(5)}")
             elif daemon.process is not None and daemon.process.returncode not in (0, -signal.SIGKILL):
@@ -236,9 +273,36 @@ class Office:
                 if record is not None:
                     yield record
 
+    def leaks(self) -> list[str]:
+        """Packets outside with a client's address, whatever their protocol, and ASRP in any form. Nobody here sends a datagram with
+        options of its own."""
+        found = []
+        for link, arriving, octets in self.octets():
+            inner4 = octets[0] >> 4 == 4 and bytes([10, 1, 0]) in (octets[12:15], octets[16:19])
+            if inner4 or (octets[0] >> 4 == 6 and bytes.fromhex("fd000001") in octets[8:40]):
+                found.append(f"{link} {'in' if arriving else 'out'}: an inner address: {octets[:60].hex()}")
+            if _has_surplus(octets):
+                found.append(f"{link} {'in' if arriving else 'out'}: octets behind a datagram: {octets[:100].hex()}")
+        for record in self.records():
+            packet = record.packet
+            if packet.marked or ASRP_PORT in (packet.sport, packet.dport):
+                found.append(f"{record.link}: ASRP: {packet}")
+        return found
+
     def _capture_log(self) -> str:
         with open(self._capture_path + ".log", encoding="utf-8") as file:
             return file.read()
+
+
+def _has_surplus(octets: bytes) -> bool:
+    """Whether more than a UDP datagram is in its IP packet (RFC 9868)."""
+    if octets[0] >> 4 == 4:
+        start, end, protocol = 4 * (octets[0] & 15), int.from_bytes(octets[2:4], "big"), octets[9]
+        if int.from_bytes(octets[6:8], "big") & 0x3FFF:
+            return False
+    else:
+        start, end, protocol = 40, 40 + int.from_bytes(octets[4:6], "big"), octets[6]
+    return protocol == socket.IPPROTO_UDP and start + int.from_bytes(octets[start + 4:start + 6], "big") < end
 
 
 def echo_request(space: Namespace, target: str, source: str = "") -> None:
