@@ -74,6 +74,11 @@ void read_timeouts(Reader reader, TimeoutsConfig& out, bool is_nat) {
   }
   reader.duration("udp", out.udp, is_nat ? kNatLeastUdp : seconds(5), hours(24));
   reader.duration("udp_stream", out.udp_stream, is_nat ? kNatLeastUdp : seconds(5), hours(24));
+  if (is_nat) {
+    reader.duration("dns", out.dns, seconds(2), hours(24));
+  } else if (reader.has("dns")) {
+    reader.problem("dns", "is given, but there are no [[networks]]; it is for ACT mode");
+  }
   reader.finish();
 }
 
@@ -336,7 +341,10 @@ engine::NodeOptions to_options(const NodeConfig& config, const std::vector<PoolH
       out.cookie_keys.accept.push_back(key.key.value);
     }
   }
-  if (config.nat) out.nat = config.nat->settings;
+  if (config.nat) {
+    out.nat = config.nat->settings;
+    out.nat->dns_lasts = config.timeouts.dns;
+  }
   out.timing = config.recovery;
   out.limits = config.limits;
   std::map<std::string_view, const PoolConfig*> pools;

@@ -61,6 +61,7 @@ struct TimeoutsConfig {
   std::optional<Duration> tcp_established;          // none: by what the backends have (decision 4)
   Duration udp = std::chrono::seconds(60);          // unreplied (decision 19)
   Duration udp_stream = std::chrono::seconds(180);  // replied
+  Duration dns = std::chrono::seconds(10);          // ACT mode (decision 19)
 };
 
 struct NodeConfig {

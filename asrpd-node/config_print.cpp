@@ -31,6 +31,7 @@ void write_settings(Writer& out, const NodeConfig& config) {
   out.duration("tcp_established", config.tcp_established());
   out.duration("udp", config.timeouts.udp);
   out.duration("udp_stream", config.timeouts.udp_stream);
+  if (config.nat) out.duration("dns", config.timeouts.dns);
   const engine::NodeTiming& recovery = config.recovery;
   out.table("recovery");
   out.durations("query_repeats", recovery.query_repeats);

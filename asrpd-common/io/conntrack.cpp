@@ -199,6 +199,7 @@ engine::FlowEntry KernelConntrack::entry_of(const ConntrackEntry& entry) const {
     flow.mark = engine::FlowMark::unprotected;
   }
   flow.closing = is_closing(entry);
+  flow.left = entry.timeout;
   return flow;
 }
 

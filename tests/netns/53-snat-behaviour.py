@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 120
-# cases: fragments path-mtu errors unsolicited simultaneous
+# cases: fragments path-mtu errors unsolicited simultaneous dns
 """What the RFCs about NAT ask for and the kernel does behind a gateway's rules: fragments in any order, path MTU discovery, ICMP
-errors that end nothing, silence to who was not asked for, connections that both ends begin. docs/act-mode.md names each."""
+errors that end nothing, silence to who was not asked for, connections that both ends begin, ports of answered questions that are free
+again. docs/act-mode.md names each."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from office import SERVER, Office, client_address
 from scenarios.base import Options
 
 _PORT = 7000
+_QUESTION = struct.pack("!HHHHHH", 1, 0x100, 1, 0, 0, 0) + b"\1a\0\0\1\0\1"  # the address of "a", RFC 1035 4.1
 _IP_MTU_DISCOVER, _IP_PMTUDISC_DO, _IP_MTU = 10, 2, 14
 _IPV6_MTU_DISCOVER, _IPV6_MTU = 23, 24
 
@@ -203,5 +205,38 @@ def simultaneous(options: Options, expect: support.Expectations) -> None:
         expect.none_of(office.problems(), "no daemon failed")
 
 
+# --- questions and answers (RFC 4787 REQ-5a) ----------------------------------------------------------------------------
+
+
+def dns(options: Options, expect: support.Expectations) -> None:
+    """A client with four ports asks eight times, each time from another port of its own. A flow to another port keeps its mapping."""
+    with Office(options) as office:
+        office.start(1, nat='[timeouts]\ndns = "2s"\n', networks="ports_per_client = 64\n")
+        flow = sockets.udp(office.server, port=_PORT)
+        client = sockets.udp(office.clients[1])
+        peer = exchange(client, flow, b"before")
+        resolver = sockets.udp(office.server, port=53)
+        for number in range(8):
+            asker = sockets.udp(office.clients[1])
+            asker.settimeout(1)
+
+            def answered() -> bool:
+                asker.sendto(_QUESTION, (SERVER[4], 53))
+                resolver.settimeout(1)
+                try:
+                    _, place = resolver.recvfrom(512)
+                    resolver.sendto(b"answer", place)
+                    return asker.recv(512) == b"answer"
+                except TimeoutError:
+                    return False
+
+            wait_for(f"question {number} to be answered", answered)
+        ended = office.wait_counter(1, "sessions.dns_ended", above=4)
+        expect.that(True, f"eight questions from eight ports are answered, by three outside ports; {ended} sessions ended early")
+        expect.that(exchange(client, flow, b"after") == peer, "the flow to another port has its own still")
+        expect.none_of(office.problems(), "no daemon failed")
+
+
 if __name__ == "__main__":
-    support.main({"fragments": fragments, "path-mtu": path_mtu, "errors": errors, "unsolicited": unsolicited, "simultaneous": simultaneous})
+    support.main({"fragments": fragments, "path-mtu": path_mtu, "errors": errors, "unsolicited": unsolicited, "simultaneous": simultaneous,
+                  "dns": dns})

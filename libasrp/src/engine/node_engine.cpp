@@ -15,6 +15,7 @@ namespace {
 constexpr std::size_t kSilenceMemory = 1u << 12;   // UDP flows whose holders are silent
 constexpr std::size_t kHelloCells = 1u << 12;      // HS that were just answered
 constexpr std::size_t kExhaustedCells = 1u << 12;  // clients without a free port
+constexpr std::size_t kDnsSessions = 1u << 16;     // that end early; those beyond end as others do
 
 }  // namespace
 
@@ -30,6 +31,7 @@ NodeEngine::Impl::Impl(NodeOptions options, FlowTable& flows, Paths& paths, Rand
       recoveries_(0),
       waiting_(0),
       attempts_(0),
+      dns_(kDnsSessions),
       installed_(std::bit_ceil(config_->options().limits.recent_sessions)),
       seen_syn_(std::bit_ceil(config_->options().limits.recent_syn)),
       silent_in_a_row_(kSilenceMemory),
@@ -102,6 +104,9 @@ void NodeEngine::Impl::on_timeout(TimePoint now) {
         break;
       case TimerKind::probe:
         on_probe_due(now, timer->slot, timer->due);
+        break;
+      case TimerKind::dns:
+        if (dns_.alive(timer->slot, timer->generation)) on_dns_due(now, timer->slot);
         break;
       case TimerKind::unprotected:
         if (timer->generation == listing_round_ && !listing_) send_slice(now);

@@ -5,7 +5,7 @@
 // (dumps), node_conflict (NC), node_liveness (holders), node_servers (which server, and what is told of them), node_send (what
 // goes out). Where the modes differ, those that serve both ask node_side. ACT mode alone: node_act_first and node_act_stray
 // (the taps), node_act_decide, node_act_explain, node_act_create, node_act_recover, node_act_clients (what is known of clients'
-// holders), and node_hello (HS, and packets of known sessions).
+// holders), node_act_dns (sessions that end early), and node_hello (HS, and packets of known sessions).
 #pragma once
 
 #include <array>
@@ -111,7 +111,7 @@ struct NodeEngine::Impl {
     bool separate = false;  // there was nothing else in it
     std::optional<Cookie> cookie;
   };
-  enum class TimerKind : std::uint8_t { recovery, waiting, attempt, probe, unprotected };
+  enum class TimerKind : std::uint8_t { recovery, waiting, attempt, probe, unprotected, dns };
 
   // --- node_engine.cpp ------------------------------------------------------------------------------------------------
 
@@ -237,6 +237,13 @@ struct NodeEngine::Impl {
   void act_unreachable(TimePoint now, const IpAddress& client);
   /// A client's holder has sent something.
   void act_heard(TimePoint now, const IpAddress& client);
+
+  // --- node_act_dns.cpp -----------------------------------------------------------------------------------------------
+
+  /// Looks after a new session, if it is one of DNS.
+  void watch_dns(TimePoint now, const TuplePair& session);
+  void on_dns_due(TimePoint now, std::uint32_t slot);
+  void schedule_dns(TimePoint now, std::uint32_t slot);
 
   // --- node_hello.cpp -------------------------------------------------------------------------------------------------
 
@@ -499,6 +506,14 @@ struct NodeEngine::Impl {
   session::TupleIndex waiting_index_;  // by client-side tuple
   session::SlotPool<session::Attempt> attempts_;
   session::TupleIndex attempt_index_;  // by client-side tuple
+
+  /// A session of DNS, and how long its entry had when it was last looked at.
+  struct DnsSession {
+    TuplePair tuples;
+    std::optional<std::uint32_t> left;
+    bool looked = false;
+  };
+  session::SlotPool<DnsSession> dns_;
 
   // marked entries of the last dump
   bool listing_ = false;  // it is being handed over

@@ -293,6 +293,7 @@ void NodeEngine::Impl::settle(TimePoint now, const Install& install, bool held) 
   } else {
     count(Counter::sessions_created);
     if (install.midstream) count(Counter::sessions_midstream);
+    if (install.is_act()) watch_dns(now, tuples);
     if (install.from_outside) count(Counter::sessions_admitted);
     event(now, EventKind::session_created, tuples.client_side, tuples, config_->holder_of(tuples), {});
     if (install.flow.mark == FlowMark::unprotected) {

@@ -40,6 +40,8 @@ struct FlowEntry {
   FlowMark mark = FlowMark::none;
   /// TCP in CLOSE, TIME_WAIT or LAST_ACK: a SYN may replace it.
   bool closing = false;
+  /// Seconds until it ends if no packet comes; none if the table doesn't tell.
+  std::optional<std::uint32_t> left = std::nullopt;
 };
 
 class FlowTable {

@@ -54,6 +54,10 @@ struct NatOptions {
   /// Destinations to which clients are routed as they are.
   std::vector<Prefix> untranslated;
 
+  /// Sessions with port 53 of UDP end when no packet has come for so long, or for half of it: each is one question and its
+  /// answer, and a client that asks much would have no ports left (RFC 4787 REQ-5a).
+  Duration dns_lasts = std::chrono::seconds(10);
+
   // HS are answered with one NS each. Beyond these rates the client's next one is.
   std::uint32_t hellos_per_client = 100;  // a second
   std::uint32_t hellos = 10'000;          // a second, of all clients
