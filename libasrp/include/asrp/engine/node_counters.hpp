@@ -32,7 +32,7 @@
   X(sessions_midstream, "sessions.midstream", "ACT: TCP sessions begun in mid-stream because nobody has a backup")        \
   X(sessions_admitted, "sessions.admitted", "ACT: sessions begun from outside, to an endpoint that takes them")           \
   X(sessions_port_reused, "sessions.port_reused", "ACT: entries of closed connections replaced for want of ports")        \
-  X(sessions_dns_ended, "sessions.dns_ended", "ACT: sessions of DNS ended after their answer, for their ports")            \
+  X(sessions_dns_ended, "sessions.dns_ended", "ACT: sessions of DNS ended after their answer, for their ports")           \
   X(conflicts_local, "conflicts.local", "mappings taken by another session of this node")                                 \
   X(conflicts_server_side, "conflicts.server_side", "mappings refused by NC")                                             \
   X(conflicts_client_side, "conflicts.client_side", "NC with F-CC")                                                       \
