@@ -70,7 +70,9 @@ bool HolderEngine::Impl::is_greeted(const Tuple& flow) const {
   return to.empty() || std::any_of(to.begin(), to.end(), [&](const Prefix& p) { return p.contains(flow.dst.address); });
 }
 
-/// True if the session has a backup. A SYN begins another session than an earlier one on the same port.
+/// True if the session has a backup. A SYN begins another session than an earlier one on the same port. One that is repeated
+/// may take another gateway than the first, which then makes a session of its own: by its outside port the server answers, and
+/// of the first nobody may be left. So it asks again, and the later answer counts while the session opens.
 bool HolderEngine::Impl::is_backed(TimePoint now, const packet::PacketView& view) {
   const Tuple& flow = view.tuple();
   Book& book = *act();
@@ -81,7 +83,8 @@ bool HolderEngine::Impl::is_backed(TimePoint now, const packet::PacketView& view
   const Hello* hello = hellos.find(flow);
   const bool is_other = hello != nullptr && hello->sequence != view.tcp_sequence();
   if (is_other) forget_hello(*hello);
-  if (!has_backup || (!is_other && !has_predecessor(book, slot))) return has_backup;
+  if (!has_backup) return false;
+  if (!is_other && !has_predecessor(book, slot)) return hello != nullptr && now - hello->sent < HelloTable::kInterval;
   release(now, book, slot, HolderCounter::released_replaced, "the port is used again");
   return false;
 }

@@ -157,6 +157,26 @@ TEST_CASE("two gateways answer for one session: the later one counts while it op
   CHECK(lab.backups() == 1);
 }
 
+TEST_CASE("a SYN that is repeated asks again: it may have taken another gateway, whose session is the one that counts") {
+  HolderLab lab(act_options());
+  begin_act(lab, act_session());
+  lab.sessions.known[act_session().client_side.reversed()] = LocalState::opening;
+  lab.wait(milliseconds(900));
+  CHECK_FALSE(hello_in(lab.out(client_syn(act_session().client_side)).burst()));
+  CHECK(lab.backups() == 1);
+  Duration later = milliseconds(100);
+  SUBCASE("a second after the first HS") {}
+  SUBCASE("when the first HS is forgotten") { later = seconds(7); }
+  lab.wait(later);
+  const auto cookie = hello_in(lab.out(client_syn(act_session().client_side)).burst());
+  REQUIRE(cookie);
+  CHECK(lab.backups() == 1);  // until another gateway says otherwise
+  const TuplePair other = act_session("10.0.0.1:40000", "203.0.113.98:8000");
+  CHECK(answer(lab, other, *cookie).empty());
+  CHECK(lab.message(qs(other.server_side.reversed()).build(), kGateway).one().message().tuples() == other);
+  CHECK(lab.backups() == 1);
+}
+
 TEST_CASE("a connection attempt that fails leaves nothing; one that takes long keeps its backup") {
   HolderLab lab(act_options());
   begin_act(lab, act_session());
