@@ -19,7 +19,7 @@ from screen.paint import paint
 from screen.show import Show
 
 COMPARABLE = ("failover", "scale-out", "pool-change", "udp")  # kernel NAT can play these too
-SCENARIOS = ("failover", "asymmetric", "scale-out", "pool-change", "drain", "udp", "conflict")
+SCENARIOS = ("failover", "asymmetric", "scale-out", "pool-change", "drain", "udp", "conflict", "snat", "snat-asymmetric")
 
 
 def _module(scenario: str) -> Any:
@@ -112,7 +112,7 @@ def main(argv: Sequence[str]) -> int:
     arguments = _arguments(argv)
     if arguments.list:
         for scenario in SCENARIOS:
-            print(f"{scenario:12}  {_module(scenario).ABOUT}")
+            print(f"{scenario:15}  {_module(scenario).ABOUT}")
         return 0
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)

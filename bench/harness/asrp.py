@@ -26,7 +26,7 @@ class Asrp(Cluster):
         self.rig = rig
 
     def start(self) -> None:
-        self.start_servers()
+        self.start_holders()
         for number in self.rig.nodes:
             self.start_node(number)
 

@@ -126,7 +126,7 @@ def _round(claim: Claim, programs: str, family: int, die: Callable[[Namespace, i
     topology = Topology(claim, Shape(clients=1, nodes=_NODES, servers=2, paths="ecmp"))
     topology.build()
     cluster = Cluster(topology, [Service("flow", plan.UDP_FLOW_PORT, "udp")], [Member(1), Member(2)], claim.directory, programs)
-    cluster.start_servers()
+    cluster.start_holders()
     for number in topology.nodes:
         cluster.start_node(number)
     for number, server in topology.servers.items():

@@ -6,16 +6,22 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Iterable, Optional
+from typing import Iterable, NamedTuple, Optional
 
 from lab import plan
 from lab.capture import Record
 from lab.message import Message
 from lab.packet import FIN, RST, SYN, Packet
 
-# protocol, client's address and port, port of the service
-Session = tuple[int, str, int, int]
 
+class Session(NamedTuple):
+    """As its client sees it."""
+
+    protocol: int
+    client: str
+    port: int  # the client's
+    server_port: int
+    server: str  # the address that the client talks to
 
 @dataclass
 class Passage:
@@ -25,9 +31,10 @@ class Passage:
     forwards: list[float] = field(default_factory=list)
     restored: list[float] = field(default_factory=list)  # when an RS or a PS for it arrived at the node
     pushed: list[float] = field(default_factory=list)  # the PS among these
+    from_core: list[float] = field(default_factory=list)  # the arrivals of what servers sent
 
 
-@dataclass
+@dataclass(frozen=True)
 class Move:
     """A session that a node carried for the first time after the event."""
 
@@ -35,6 +42,7 @@ class Move:
     node: int
     latency_ms: float
     restored: bool  # an RS or a PS had arrived there before the node forwarded anything
+    server_first: bool  # a server's packet came there before any of the client's
 
 
 class Analysis:
@@ -68,7 +76,7 @@ class Analysis:
     def live_at(self, moment: float) -> set[Session]:
         """Sessions that were established and had not ended at `moment`: a connection's first segment without SYN had passed."""
         return {s for s, time in self.opened.items()
-                if time < moment and self.closed.get(s, moment + 1) > moment and s[3] not in self._single}
+                if time < moment and self.closed.get(s, moment + 1) > moment and s.server_port not in self._single}
 
     def moves(self, moment: float, emptied: Iterable[int] = (), gone: float = 0.0) -> list[Move]:
         """Pairs of session and node that are new after `moment`, for the sessions that lived then. What nodes that lost their table
@@ -83,7 +91,8 @@ class Analysis:
             first = forwards[0]
             arrivals = [time for time in passage.arrivals if max(moment, begin) <= time <= first]
             latency = (first - arrivals[0]) * 1000 if arrivals else 0.0
-            found.append(Move(session, node, latency, any(begin <= time <= first for time in passage.restored)))
+            restored = any(begin <= time <= first for time in passage.restored)
+            found.append(Move(session, node, latency, restored, bool(arrivals) and arrivals[0] in passage.from_core))
         return found
 
     def rebuilt(self, moment: float, settled: float) -> tuple[set[Session], set[Session], list[float]]:
@@ -153,6 +162,8 @@ class Analysis:
             return
         passage = self._passage(session, node)
         (passage.forwards if record.arriving else passage.arrivals).append(record.time)
+        if record.router == "core" and not record.arriving:
+            passage.from_core.append(record.time)
         if not packet.flags & SYN:
             self.opened.setdefault(session, record.time)
         if packet.flags & (FIN | RST) and not packet.flags & SYN:
@@ -163,19 +174,20 @@ class Analysis:
         packet = record.packet
         if record.router == "edge":
             if packet.dst == self._service:
-                return packet.protocol, packet.src, packet.sport, packet.dport
+                return Session(packet.protocol, packet.src, packet.sport, packet.dport, packet.dst)
             if packet.src == self._service:
-                return packet.protocol, packet.dst, packet.dport, packet.sport
+                return Session(packet.protocol, packet.dst, packet.dport, packet.sport, packet.src)
             return None
         return self._at_core(packet, packet.src, packet.sport, packet.dst, packet.dport) or self._at_core(
             packet, packet.dst, packet.dport, packet.src, packet.sport)
 
     def _at_core(self, packet: Packet, src: str, sport: int, dst: str, dport: int) -> Optional[Session]:
+        """The session with these addresses of its server's side."""
         known = self._server_side.get((src, sport, dst, dport, packet.protocol))
         if known is not None:
             return known
         if plan.role_number(src, "client") and plan.role_number(dst, "server"):
-            return packet.protocol, src, sport, dport
+            return Session(packet.protocol, src, sport, dport, self._service)
         return None
 
     def _passage(self, session: Session, node: int) -> Passage:
@@ -185,7 +197,21 @@ class Analysis:
 def _session_of(message: Message) -> Optional[Session]:
     if message.st1 is None or message.st2 is None:
         return None
-    return message.protocol, message.st1.src, message.st1.sport, message.st1.dport
+    return Session(message.protocol, message.st1.src, message.st1.sport, message.st1.dport, message.st1.dst)
+
+
+class OfficeAnalysis(Analysis):
+    """The same of sessions through gateways. What a session is on the world's side is known by messages alone."""
+
+    def session(self, record: Record) -> Optional[Session]:
+        packet = record.packet
+        if record.router != "edge":
+            return super().session(record)
+        if plan.role_number(packet.src, "staff"):
+            return Session(packet.protocol, packet.src, packet.sport, packet.dport, packet.dst)
+        if plan.role_number(packet.dst, "staff"):
+            return Session(packet.protocol, packet.dst, packet.dport, packet.sport, packet.src)
+        return None
 
 
 def percentile(values: list[float], share: float) -> float:

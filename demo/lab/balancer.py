@@ -51,8 +51,8 @@ class Balancer(Protocol):
 
     name: str
 
-    def start_servers(self) -> None:
-        """What servers need besides their applications."""
+    def start_holders(self) -> None:
+        """What the hosts of sessions need besides their applications."""
 
     def start_node(self, number: int) -> None:
         """Returns when the node serves."""

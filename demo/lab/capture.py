@@ -13,7 +13,6 @@ import time
 from dataclasses import dataclass
 from typing import IO, Iterator, Optional
 
-from lab import plan
 from lab.packet import Packet, parse
 from lab.topology import Topology
 from lab.waiting import wait_for
@@ -80,7 +79,8 @@ class Capture:
         """Waits until a datagram that is sent now, to the discard port of a neighbour, is in the file."""
         token = os.urandom(16)
         space, neighbour = (
-            (self.topology.edge, plan.client(1, 4)) if name == "edge" else (self.topology.core, plan.server(1, 4)))
+            (self.topology.edge, self.topology.shape.ground.client(1, 4)) if name == "edge"
+            else (self.topology.core, self.topology.shape.ground.server(1, 4)))
         with space.entered():
             sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with sender:

@@ -8,6 +8,7 @@ from typing import Iterable
 
 from lab import plan
 from lab.capture import Capture, Record
+from lab.ground import OFFICE
 from lab.netns import run
 from lab.packet import TCP, UDP
 
@@ -21,13 +22,18 @@ def no_message_at_clients(records: Iterable[Record]) -> list[str]:
     return _few(f"{r.link}: {_describe(r)}" for r in records if r.link.startswith("client") and r.packet.marked)
 
 
+def no_message_outside(records: Iterable[Record]) -> list[str]:
+    """No ASRP octet on core's links: the world behind an office's gateways."""
+    return _few(f"{r.link}: {_describe(r)}" for r in records if r.router == "core" and r.packet.marked)
+
+
 def messages_readable(records: Iterable[Record]) -> list[str]:
     """Every marked packet holds a valid message."""
     return _few(f"{r.link}: {_describe(r)}: {r.packet.malformed}" for r in records if r.packet.malformed)
 
 
-def answer_ports(records: Iterable[Record]) -> list[str]:
-    """RS and RX keep the ports of their QS and swap its addresses alone; each answers a QS with its cookie. An answer in the first
+def answer_ports(records: Iterable[Record], router: str = "core") -> list[str]:
+    """At the router beside the holders: RS and RX keep the ports of their QS and swap its addresses alone; each answers a QS with its cookie. An answer in the first
     second of the capture may be to a QS from before it."""
     wrong = []
     begin = float("inf")
@@ -35,7 +41,7 @@ def answer_ports(records: Iterable[Record]) -> list[str]:
     for record in records:
         packet, message = record.packet, record.packet.message
         begin = min(begin, record.time + 1)
-        if record.router != "core" or not record.arriving or message is None:
+        if record.router != router or not record.arriving or message is None:
             continue
         if message.type == "QS":
             queries.add((message.cookie, packet.src, packet.dst, packet.sport))
@@ -61,6 +67,21 @@ def nothing_untranslated(records: Iterable[Record], family: int) -> list[str]:
                 wrong.append(f"towards clients: {record.link}: {_describe(record)}")
             if record.packet.dst == service:
                 wrong.append(f"back to the router: {record.link}: {_describe(record)}")
+    return _few(wrong)
+
+
+def nothing_foreign(records: Iterable[Record], family: int) -> list[str]:
+    """Beyond the gateways nobody has an address of the office, and within it nobody the outside address. What gateways ask clients and
+    are answered has their own addresses."""
+    wrong = []
+    for record in records:
+        if not record.node or not record.arriving or record.packet.carriage == "standalone":
+            continue
+        addresses = (record.packet.src, record.packet.dst)
+        if record.router == "core" and (record.packet.src != plan.outside(family) or any(plan.role_number(a, "staff") for a in addresses)):
+            wrong.append(f"towards the world: {record.link}: {_describe(record)}")
+        if record.router == "edge" and plan.outside(family) in addresses:
+            wrong.append(f"towards clients: {record.link}: {_describe(record)}")
     return _few(wrong)
 
 
@@ -96,10 +117,15 @@ def checksums_right(capture: Capture) -> list[str]:
 
 
 def all_checks(capture: Capture, family: int) -> list[str]:
-    """Everything above."""
+    """Everything above that belongs to what is in front of the nodes and behind them."""
     records = capture.all_records()
-    wrong = no_message_at_clients(records) + messages_readable(records) + answer_ports(records)
-    wrong += nothing_untranslated(records, family) + sequence_numbers_kept(records) + checksums_right(capture)
+    ground = capture.topology.shape.ground
+    wrong = messages_readable(records) + answer_ports(records, ground.holders_at)
+    wrong += sequence_numbers_kept(records) + checksums_right(capture)
+    if ground is OFFICE:
+        wrong += no_message_outside(records) + nothing_foreign(records, family)
+    else:
+        wrong += no_message_at_clients(records) + nothing_untranslated(records, family)
     if capture.dropped:
         wrong.append(f"the capture missed {capture.dropped} packets, so that it proves nothing")
     return wrong

@@ -14,6 +14,7 @@ from typing import Any
 from lab import configuration
 from lab.balancer import Member, Pool, Service
 from lab.daemon import Daemon
+from lab.netns import Namespace
 from lab.topology import Topology
 
 _BAD_WORDS = ("Assertion", "AddressSanitizer", "runtime error", "terminate called", "Segmentation")
@@ -38,16 +39,15 @@ class Cluster:
 
     # --- starting ---------------------------------------------------------------------------------------------------
 
-    def start_servers(self) -> None:
-        for number in self.topology.servers:
+    def start_holders(self) -> None:
+        for number in self.holder_spaces:
             self.start_holder(number)
 
     def start_holder(self, number: int) -> None:
-        """Starts the holder of a server, or starts it again."""
+        """Starts a holder, or starts it again."""
         if number not in self.holders:
-            path = self._write(f"holder{number}.toml",
-                               configuration.holder_file(number, self.services, self.directory, self.holder_extra))
-            self.holders[number] = Daemon(f"holder{number}", self.topology.servers[number],
+            path = self._write(f"holder{number}.toml", self._holder_file(number))
+            self.holders[number] = Daemon(f"holder{number}", self.holder_spaces[number],
                                           [self.program("asrpd-holder"), "--config", path], self.directory)
         self.holders[number].start()
 
@@ -107,6 +107,10 @@ class Cluster:
         """A command of a node's control socket."""
         return ask(configuration.node_socket(number, self.directory), command, **arguments)
 
+    def ask_holder(self, number: int, command: str, **arguments: Any) -> dict[str, Any]:
+        """A command of a holder's control socket."""
+        return ask(configuration.holder_socket(number, self.directory), command, **arguments)
+
     def _running(self) -> list[int]:
         return [number for number, daemon in self.nodes.items() if daemon.running]
 
@@ -132,9 +136,19 @@ class Cluster:
 
     # --- files ------------------------------------------------------------------------------------------------------
 
+    @property
+    def holder_spaces(self) -> dict[int, Namespace]:
+        """The hosts that have holders."""
+        return self.topology.servers
+
+    def _holder_file(self, number: int) -> str:
+        return configuration.holder_file(number, self.services, self.directory, self.holder_extra)
+
+    def _node_file(self, number: int) -> str:
+        return configuration.node_file(number, self.services, self.pool, self.directory, self.node_extra)
+
     def _write_node(self, number: int) -> str:
-        text = configuration.node_file(number, self.services, self.pool, self.directory, self.node_extra)
-        return self._write(f"node{number}.toml", text)
+        return self._write(f"node{number}.toml", self._node_file(number))
 
     def _write(self, name: str, text: str) -> str:
         path = os.path.join(self.directory, name)

@@ -3,26 +3,36 @@
 
 from __future__ import annotations
 
+from typing import Iterable
+
 from lab import plan
 from lab.balancer import Member, Pool, Service
 from lab.topology import FAMILIES
 
 PLACEMENT_KEY = "000102030405060708090a0b0c0d0e0f"
+SLICES = 16  # of each client's ports
+_WHOLE = {4: 32, 6: 128}  # length of a prefix that is one address
 COOKIE_KEY = "101112131415161718191a1b1c1d1e1f"
 
 
-def node_file(number: int, services: list[Service], pool: Pool, directory: str, extra: str = "") -> str:
-    """A node's TOML: each service in both families, with the same servers. `extra` is appended as it is."""
-    state = f"{directory}/node{number}"
-    lines = [
+def _node_head(number: int, role: str, directory: str, *more: str) -> list[str]:
+    """The node's own addresses are those of its link of this role; `more` lines belong to [node]."""
+    own = ", ".join(f'"{plan.link(role, number, family)[1]}"' for family in FAMILIES)
+    return [
         "[node]",
-        f'local_ips = ["{plan.node(number, 4)}", "{plan.node(number, 6)}"]',
-        f'state_dir = "{state}"',
+        f"local_ips = [{own}]",
+        f'state_dir = "{directory}/node{number}"',
         f'control_socket = "{node_socket(number, directory)}"',
+        *more,
         "[keys]",
         f'placement_key = "{PLACEMENT_KEY}"',
         f'cookie_keys = [{{ key = "{COOKIE_KEY}", use = "sign" }}]',
     ]
+
+
+def node_file(number: int, services: list[Service], pool: Pool, directory: str, extra: str = "") -> str:
+    """A node's TOML: each service in both families, with the same servers. `extra` is appended as it is."""
+    lines = _node_head(number, "down", directory)
     for service in services:
         for family in FAMILIES:
             lines += _pool(service, pool, family) + _service(service, family)
@@ -77,6 +87,29 @@ def holder_file(number: int, services: list[Service], directory: str, extra: str
         lines += ["[[services]]", f'protocol = "{service.protocol}"', f"port = {service.port}", f'push = "{service.push}"']
         if service.protocol == "udp":
             lines.append(f'udp_linger = "{service.udp_linger}s"')
+    return "\n".join(lines) + "\n" + extra
+
+
+def gateway_file(number: int, clients: Iterable[int], directory: str, extra: str = "") -> str:
+    """A gateway's TOML (ACT mode): in each family one outside address for all clients."""
+    lines = _node_head(number, "up", directory, f"slice = {number % SLICES}")
+    lines += ["[nat]", f"slices = {SLICES}"]
+    for family in FAMILIES:
+        each = ", ".join(f'"{plan.link("staff", n, family)[1]}/{_WHOLE[family]}"' for n in clients)
+        lines += ["[[networks]]", f'name = "office-{family}"', f"clients = [{each}]", f'outside = ["{plan.outside(family)}/{_WHOLE[family]}"]']
+    return "\n".join(lines) + "\n" + extra
+
+
+def client_file(number: int, directory: str, extra: str = "") -> str:
+    """The TOML of a holder beside an ACT mode's client."""
+    lines = [
+        "[holder]",
+        f'state_dir = "{directory}/holder{number}"',
+        f'control_socket = "{holder_socket(number, directory)}"',
+        "[act]",
+        "enabled = true",
+        f'gateways = ["{plan.all_gateways(4)}", "{plan.all_gateways(6)}"]',
+    ]
     return "\n".join(lines) + "\n" + extra
 
 

@@ -27,8 +27,8 @@ class KernelNat:
         servers = sorted(self.weights)
         self.owners = [servers[slot * len(servers) // SLOTS] for slot in range(SLOTS)]
 
-    def start_servers(self) -> None:
-        """Servers need nothing."""
+    def start_holders(self) -> None:
+        """Nobody needs anything."""
 
     def start_node(self, number: int) -> None:
         node = self.topology.nodes[number]

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What can be watched while a scenario runs: sessions per node, octets that reached the clients, messages as they pass core."""
+"""What can be watched while a scenario runs: sessions per node, octets that reached the clients, messages as they pass the
+holders' router."""
 
 from __future__ import annotations
 
@@ -20,12 +21,12 @@ from lab.topology import Topology
 _ENDED = ("TIME_WAIT", "CLOSE", "LAST_ACK", "FIN_WAIT")
 
 
-def sessions_on(node: Namespace, family: int, port: Optional[int] = None) -> int:
-    """Sessions of the service, or of its `port`, in the node's conntrack table that have not ended; 0 if the node is gone."""
+def sessions_on(node: Namespace, address: str, family: int, port: Optional[int] = None) -> int:
+    """Sessions of an address of the cluster as a whole, or of its `port`, in the node's conntrack table that have not ended; 0 if the
+    node is gone."""
     if not os.path.exists(node.path):
         return 0
     listed = node.run("conntrack", "-L", "-f", f"ipv{family}", check=False)
-    address = plan.service(family)
     end = "" if port is None else f" dport={port} "
     return sum(f"={address} " in line and end in line and not any(word in line for word in _ENDED) for line in listed.splitlines())
 
@@ -75,7 +76,7 @@ class Monitor:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        self._feed = self.topology.core.start(
+        self._feed = self.topology.holders_router.start(
             "tcpdump", "-i", "any", "-y", "LINUX_SLL2", "-Q", "in", "-n", "-U", "-Z", "root", "--nano", "--immediate-mode", "-w", "-",
             f"udp dst port {plan.ASRP_PORT}", stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         for work in (self._sample, self._listen):
@@ -93,12 +94,13 @@ class Monitor:
 
     def _sample(self) -> None:
         before, last = self._octets_to_clients(), time.monotonic()
+        shared = self.topology.shape.ground.shared_address(self.family)
         while not self._stop.wait(self.period):
             octets, now = self._octets_to_clients(), time.monotonic()
             rates = {n: max(0, count - before.get(n, 0)) / (now - last) for n, count in octets.items()}
             self.watched.throughput.append(sum(rates.values()))
             before, last, moment = octets, now, time.time()
-            self.watched.sessions = {n: sessions_on(node, self.family) for n, node in list(self.topology.nodes.items())}
+            self.watched.sessions = {n: sessions_on(node, shared, self.family) for n, node in list(self.topology.nodes.items())}
             self.watched.history.append(Sample(moment, rates, self.watched.sessions))
 
     def _octets_to_clients(self) -> dict[int, int]:
@@ -126,7 +128,7 @@ class Monitor:
 
 
 def _role(address: str) -> str:
-    for role, name in (("server", "server"), ("down", "node"), ("up", "node"), ("client", "client")):
+    for role, name in (("server", "server"), ("down", "node"), ("up", "node"), ("client", "client"), ("staff", "client")):
         number = plan.role_number(address, role)
         if number:
             return f"{name}{number}"

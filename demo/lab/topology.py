@@ -14,6 +14,7 @@ from typing import Iterable
 
 from lab import plan
 from lab.claim import Claim
+from lab.ground import FARM, Ground
 from lab.netns import Namespace, run
 
 FAMILIES = (4, 6)
@@ -26,7 +27,9 @@ _ROUTER_SYSCTLS = {
     "net.ipv4.conf.all.send_redirects": 0,
     "net.ipv4.conf.default.send_redirects": 0,
 }
-_ECMP_SYSCTLS = {"net.ipv4.fib_multipath_hash_policy": 1, "net.ipv6.fib_multipath_hash_policy": 1}
+# Both addresses, the protocol and both ports, as they stand in the packet. Policy 1 would take the hash that the packet's sender has
+# given to it: veth hands it on, which no real link does, and what a holder sends beside TCP's own packets has another one.
+_ECMP_SYSCTLS = {f"net.ipv{family}.fib_multipath_hash_{key}": value for family in FAMILIES for key, value in (("policy", 3), ("fields", 0x37))}
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,7 @@ class Shape:
     servers: int = 4
     paths: str = "lasthop"
     loss_percent: float = 0.0
+    ground: Ground = FARM
     offloads: bool = False
 
 
@@ -59,17 +63,18 @@ class Topology:
 
     def build(self) -> None:
         """Everything but the nodes' place in the routes: route_via() or add_node() with `routed` gives them that."""
+        ground = self.shape.ground
         for router in (self.edge, self.core):
             router.create()
             router.sysctl(_ROUTER_SYSCTLS | _ECMP_SYSCTLS)
         for number, client in self.clients.items():
             client.create()
-            self._join(self.edge, "edge", f"client{number}", client, "eth0", "client", number)
-            _default_route(client, "client", number, self.shape.loss_percent > 0)
+            self._join(self.edge, "edge", f"client{number}", client, "eth0", ground.client_role, number)
+            _default_route(client, ground.client_role, number, self.shape.loss_percent > 0)
         for number, server in self.servers.items():
             server.create()
-            self._join(self.core, "core", f"server{number}", server, "eth0", "server", number)
-            _default_route(server, "server", number, self.shape.loss_percent > 0)
+            self._join(self.core, "core", f"server{number}", server, "eth0", ground.server_role, number)
+            _default_route(server, ground.server_role, number, self.shape.loss_percent > 0)
         for number in range(1, self.shape.nodes + 1):
             self.add_node(number)
         if self.shape.paths == "lasthop":
@@ -84,13 +89,7 @@ class Topology:
         self._join(self.edge, "edge", f"node{number}", node, "toedge", "up", number)
         self._join(self.core, "core", f"node{number}", node, "tocore", "down", number)
         for family in FAMILIES:
-            edge_address, core_address = (plan.link(role, number, family)[0] for role in ("up", "down"))
-            node.ip(
-                f"route add default via {edge_address} dev toedge",
-                f"route add {plan.all_servers(family)} via {core_address} dev tocore",
-                f"route add {plan.all_nodes(family)} via {core_address} dev tocore",
-                family=family,
-            )
+            node.ip(*self.shape.ground.node_routes(number, family), family=family)
         self.nodes[number] = node
         return node
 
@@ -130,7 +129,7 @@ class Topology:
                 members = "/".join(str(base + number) for number in chosen)
                 lines.append(f"nexthop replace id {group} group {members}")
                 # A group that lost its last member is gone and took its routes along.
-                for target in _routed_prefixes(name, family):
+                for target in self.shape.ground.routed(name, family):
                     lines.append(f"route replace {target} nhid {group}")
             router.ip(*lines)
             self._routed[name] = chosen
@@ -183,14 +182,15 @@ class Topology:
         self.core.ip(f"link delete node{number}")
         node.remove()
 
-    def kill_nodes(self, numbers: Iterable[int]) -> None:
-        """Outright death: links down, processes killed with SIGKILL, routes withdrawn, then the namespace is gone."""
-        dead = tuple(numbers)
+    def kill_nodes(self, numbers: Iterable[int], spare: Iterable[int] = ()) -> None:
+        """Outright death: links down, processes killed with SIGKILL, routes withdrawn, then the namespace is gone. A side that has
+        no other node in its routes goes on by the `spare` ones."""
+        dead, others = tuple(numbers), tuple(spare)
         for number in dead:
             self.cut_node(number)
             self.nodes[number].kill_all()
-        self.route_via([n for n in self._routed["edge"] if n not in dead], "edge")
-        self.route_via([n for n in self._routed["core"] if n not in dead], "core")
+        for side in ("edge", "core"):
+            self.route_via(tuple(n for n in self._routed[side] if n not in dead) or others, side)
         for number in dead:
             self.remove_node(number)
 
@@ -203,6 +203,11 @@ class Topology:
         running = [self.nodes[n].start("conntrack", "-F", stdout=DEVNULL, stderr=DEVNULL) for n in numbers]
         for process in running:
             process.wait(timeout=30)
+
+    @property
+    def holders_router(self) -> Namespace:
+        """The router beside which the holders are, which sees all messages."""
+        return self.core if self.shape.ground.holders_at == "core" else self.edge
 
     def block_messages(self) -> None:
         """Core drops all datagrams to ASRP-PORT from now on."""
@@ -219,12 +224,6 @@ class Topology:
 
     def namespaces(self) -> list[Namespace]:
         return [self.edge, self.core, *self.clients.values(), *self.nodes.values(), *self.servers.values()]
-
-
-def _routed_prefixes(router: str, family: int) -> list[str]:
-    if router == "edge":
-        return [plan.service(family)]
-    return [plan.all_clients(family), plan.full_nat(family)]
 
 
 def _default_route(space: Namespace, role: str, number: int, quick: bool) -> None:

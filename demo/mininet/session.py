@@ -9,7 +9,6 @@ from typing import Any
 
 from lab.balancer import Member, Service
 from lab.capture import WHOLE, Capture
-from lab.monitor import sessions_on
 from lab.topology import Shape
 from mininet.net import Mininet
 from network import MininetTopology
@@ -92,7 +91,7 @@ class Session:
         self.show.say(text)
 
     def carried(self, number: int) -> int:
-        return sessions_on(self.topology.nodes[number], self.options.family)
+        return self.lab.sessions_on(number)
 
     def _existing(self, number: int) -> None:
         if number not in self.topology.nodes:

@@ -15,8 +15,10 @@ from lab.capture import WHOLE, Capture
 from lab.claim import Claim
 from lab.cluster import Cluster
 from lab.excerpt import write_excerpt
+from lab.gateways import Gateways
+from lab.ground import OFFICE
 from lab.kernel_nat import KernelNat
-from lab.monitor import Monitor
+from lab.monitor import Monitor, sessions_on
 from lab.topology import Shape, Topology
 from screen.show import Show
 
@@ -77,6 +79,8 @@ class Lab:
         self.balancer: Balancer
         if options.kernel_nat:
             self.balancer = KernelNat(self.topology, services, members)
+        elif shape.ground is OFFICE:
+            self.balancer = Gateways(self.topology, self.directory, options.programs, has_holders=not options.control)
         else:
             self.balancer = Cluster(self.topology, services, members, self.directory, options.programs)
         self.capture = Capture(self.topology, self.directory, WHOLE if options.thorough else 256)
@@ -109,10 +113,21 @@ class Lab:
         assert isinstance(self.balancer, Cluster)
         return self.balancer
 
+    @property
+    def gateways(self) -> Gateways:
+        """The balancer, where a scenario is about an office's gateways."""
+        assert isinstance(self.balancer, Gateways)
+        return self.balancer
+
+    def sessions_on(self, number: int, port: Optional[int] = None) -> int:
+        """What a node carries, by its own table: of all sessions, or of those of a port of the service."""
+        family = self.options.family
+        return sessions_on(self.topology.nodes[number], self.topology.shape.ground.shared_address(family), family, port)
+
     def start(self) -> None:
-        """Network, servers' side, all nodes; then flows are routed over all nodes and captured."""
+        """Network, all holders, all nodes; then flows are routed over all nodes and captured."""
         self.topology.build()
-        self.balancer.start_servers()
+        self.balancer.start_holders()
         for number in sorted(self.topology.nodes):
             self.balancer.start_node(number)
         self.topology.route_via(sorted(self.topology.nodes))

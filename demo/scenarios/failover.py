@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from lab.analysis import Analysis
 from lab.balancer import Member
-from lab.monitor import sessions_on
 from lab.topology import Shape
 from scenarios.base import Lab, Options, Result
 from scenarios.verdict import judge
@@ -70,7 +69,7 @@ class Failover:
             lab.balancer.join(self.joining.server, self.joining.weight)
             self.show.say(f"all nodes' tables are emptied, and server{self.joining.server} joins the pool")
             return
-        carried = {n: sessions_on(node, options.family) for n, node in lab.topology.nodes.items()}
+        carried = {n: lab.sessions_on(n) for n in lab.topology.nodes}
         self.victims = sorted(carried, key=lambda n: -carried[n])[:options.kill]
         for number in self.victims:
             self.show.dead[number] = "killed"

@@ -106,7 +106,7 @@ class PoolChange:
         old = analysis.live_at(self.event)
         moved_servers = [s for s in old if len(analysis.servers_of(s)) != 1]
         result.problems += [f"session {s} was sent to servers {sorted(analysis.servers_of(s))}" for s in moved_servers]
-        new = [s for s in analysis.opened if s not in old and s[3] != plan.WHO_PORT]
+        new = [s for s in analysis.opened if s not in old and s.server_port != plan.WHO_PORT]
         at_joined = sum(_JOINING in analysis.servers_of(s) for s in new)
         result.more |= {"new_sessions": len(new), "new_sessions_at_new_server": at_joined}
         if at_joined == 0:

@@ -12,7 +12,6 @@ import time
 from lab import plan
 from lab.analysis import Analysis
 from lab.balancer import Member, Service
-from lab.monitor import sessions_on
 from lab.topology import Shape
 from lab.waiting import wait_for
 from scenarios.base import Lab, Options, Result
@@ -98,7 +97,7 @@ class Udp:
 
     def _strike(self) -> float:
         lab = self.lab
-        carried = {n: sessions_on(node, self.options.family, plan.UDP_FLOW_PORT) for n, node in lab.topology.nodes.items()}
+        carried = {n: lab.sessions_on(n, plan.UDP_FLOW_PORT) for n in lab.topology.nodes}
         self.victim = max(carried, key=lambda n: carried[n])
         self.show.dead[self.victim] = "killed"
         if self.options.control:

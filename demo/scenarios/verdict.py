@@ -4,28 +4,53 @@ that shows enough sessions moved, each restored by a message."""
 
 from __future__ import annotations
 
-from typing import Iterable
+from dataclasses import dataclass
+from typing import Iterable, Sequence
 
-from lab.analysis import Analysis, percentile
+from lab.analysis import Analysis, Move, Session, percentile
 from lab.checks import all_checks
 from scenarios.base import Lab, Result
 
 LEAST_MOVED = 0.3
 
 
+@dataclass(frozen=True)
+class Event:
+    """From `moment` to `settled` the nodes `emptied` lost their tables. If settled is given and no node is named, all did."""
+
+    moment: float
+    emptied: tuple[int, ...] = ()
+    settled: float = 0.0
+
+
 def judge(lab: Lab, result: Result, analysis: Analysis, moment: float, emptied: Iterable[int] = (),
           settled: float = 0.0, least_lost: float = LEAST_MOVED) -> None:
-    """Completes `result` for an event from `moment` to `settled`, in which the nodes `emptied` lost their tables. If all nodes did,
-    and none died, sessions that go on count as moved. With recovery off, a share of `least_lost` sessions must be lost."""
+    """Completes `result` for one event. With recovery off, a share of `least_lost` sessions must be lost."""
+    judge_events(lab, result, analysis, [Event(moment, tuple(emptied), settled)], least_lost)
+
+
+def moves_of(analysis: Analysis, events: Sequence[Event]) -> list[Move]:
+    """Each move once, to whichever event it belongs."""
+    found = {move for event in events for move in analysis.moves(event.moment, event.emptied, event.settled)}
+    return sorted(found, key=lambda move: (move.session, move.node))
+
+
+def judge_events(lab: Lab, result: Result, analysis: Analysis, events: Sequence[Event], least_lost: float = LEAST_MOVED) -> None:
+    """The same for events one after the other. If all tables were emptied and no node died, sessions that go on count as moved."""
     options = lab.options
-    if settled and not emptied:
-        moved, restored, latencies = analysis.rebuilt(moment, settled)
-    else:
-        moves = analysis.moves(moment, emptied, settled)
-        moved, restored = {m.session for m in moves}, {m.session for m in moves if m.restored}
-        latencies = [m.latency_ms for m in moves]
-        if not options.kernel_nat and not options.control:
-            result.problems += [f"node{m.node} forwarded {m.session} without an RS or PS" for m in moves if not m.restored]
+    moved: set[Session] = set()
+    restored: set[Session] = set()
+    latencies: list[float] = []
+    for event in events:
+        if event.settled and not event.emptied:
+            carried, known, times = analysis.rebuilt(event.moment, event.settled)
+            moved, restored, latencies = moved | carried, restored | known, latencies + times
+    moves = moves_of(analysis, [event for event in events if event.emptied or not event.settled])
+    moved |= {m.session for m in moves}
+    restored |= {m.session for m in moves if m.restored}
+    latencies += [m.latency_ms for m in moves]
+    if not options.kernel_nat and not options.control:
+        result.problems += [f"node{m.node} forwarded {m.session} without an RS or PS" for m in moves if not m.restored]
     result.recovery_ms = {"p50": round(percentile(latencies, 0.5), 3), "p99": round(percentile(latencies, 0.99), 3),
                           "max": round(max(latencies, default=0.0), 3)}
     result.messages = dict(sorted(analysis.messages.items()))

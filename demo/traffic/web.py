@@ -9,7 +9,7 @@ import random
 import subprocess
 import time
 from dataclasses import dataclass
-from typing import Optional
+from typing import Optional, Sequence, Union
 
 from lab import plan
 from lab.netns import Namespace
@@ -94,18 +94,19 @@ class Transfer:
 
 
 class Downloads:
-    """One curl for each file of the content, spread over the client namespaces. It gives up after `limit` seconds, and when nothing
-    has come for `stall` seconds."""
+    """One curl for each file of the content, spread over the client namespaces and over the servers' addresses if there are several. It
+    gives up after `limit` seconds, and when nothing has come for `stall` seconds."""
 
-    def __init__(self, content: Content, clients: dict[int, Namespace], address: str, limit: float, stall: int,
+    def __init__(self, content: Content, clients: dict[int, Namespace], address: Union[str, Sequence[str]], limit: float, stall: int,
                  label: str = "got") -> None:
+        addresses = [address] if isinstance(address, str) else address
         self.content = content
         self.transfers: list[Transfer] = []
         numbers = sorted(clients)
         for number in range(len(content.digests)):
             client = numbers[number % len(numbers)]
             path = os.path.join(content.directory, f"{label}-{name(number)}")
-            url = f"http://{plan.bracketed(address)}:{plan.HTTP_PORT}/{name(number)}"
+            url = f"http://{plan.bracketed(addresses[number % len(addresses)])}:{plan.HTTP_PORT}/{name(number)}"
             process = clients[client].start("curl", "-s", "-S", "-f", "--max-time", str(limit), "--speed-limit", "1",
                                             "--speed-time", str(stall), "-o", path, url,
                                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

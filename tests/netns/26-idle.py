@@ -11,7 +11,6 @@ from dataclasses import replace
 import support
 from lab import plan
 from lab.balancer import Member
-from lab.monitor import sessions_on
 from lab.waiting import wait_for
 from scenarios.base import Options
 from scenarios.workload import services
@@ -32,10 +31,9 @@ def run(options: Options, expect: support.Expectations, who: str, change: bool) 
         for group in groups:
             opened = group.command(f"open {support.PATIENCE}")
             expect.that(len(opened.alive) == _EACH, f"{len(opened.alive)} of {_EACH} connections {opened.broken}")
-        nodes = lab.topology.nodes.values()
-        carried = sum(sessions_on(node, options.family) for node in nodes)
+        carried = sum(lab.sessions_on(n) for n in lab.topology.nodes)
         expect.that(carried >= 2 * _EACH, f"the nodes have {carried} entries")
-        wait_for("the entries to time out", lambda: not any(sessions_on(node, options.family) for node in nodes), limit=150, every=0.5)
+        wait_for("the entries to time out", lambda: not any(lab.sessions_on(n) for n in lab.topology.nodes), limit=150, every=0.5)
         if change:
             lab.cluster.join(3, 2)
         for round_, verb in enumerate(("listen", "speak") if who == "server" else ("speak", "listen")):

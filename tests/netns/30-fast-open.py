@@ -97,7 +97,7 @@ def run(options: Options, expect: support.Expectations, settings: dict[str, int]
         for role, spaces in (("client", lab.topology.clients), ("server", lab.topology.servers)):
             for space in spaces.values():
                 space.sysctl({"net.ipv4.tcp_fastopen": settings[role]})
-        lab.balancer.start_servers()
+        lab.balancer.start_holders()
         for number in sorted(lab.topology.nodes):
             lab.balancer.start_node(number)
         lab.topology.route_via(sorted(lab.topology.nodes))

@@ -7,29 +7,18 @@ killed. They notice nothing."""
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from dataclasses import replace
-from typing import IO, cast
 
 import support
 from lab import plan
-from lab.netns import Namespace, run
+from lab.netns import Namespace
 from lab.waiting import wait_for
 from scenarios.base import Lab, Options
 from scenarios.workload import services
+from traffic.shell import Shell, make_keys, start_sshd
 
-_SSHD = """
-Port {port}
-HostKey {directory}/host
-AuthorizedKeysFile {directory}/client.pub
-PidFile none
-StrictModes no
-UsePAM no
-PasswordAuthentication no
-PermitRootLogin yes
-"""
 _SECONDS = 8
 
 
@@ -60,33 +49,21 @@ def restored(lab: Lab, expect: support.Expectations, least: int) -> None:
 
 def ssh(options: Options, expect: support.Expectations) -> None:
     with carried_by_first(options, servers=2) as lab:
-        for key in ("host", "client"):
-            run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"{lab.directory}/{key}"])
-        path = f"{lab.directory}/sshd.toml"  # kept with the other configurations
-        with open(path, "w", encoding="ascii") as file:
-            file.write(_SSHD.format(port=plan.ECHO_PORT, directory=lab.directory))
-        os.makedirs("/run/sshd", mode=0o755, exist_ok=True)
-        with open(f"{lab.directory}/sshd.log", "w", encoding="utf-8") as log:
-            for space in lab.topology.servers.values():
-                space.start("/usr/sbin/sshd", "-D", "-e", "-f", path, stdout=log, stderr=log)
+        make_keys(lab.directory)
         for space in lab.topology.servers.values():
-            listens(space)
-        session = lab.topology.clients[1].start(
-            "ssh", "-F", "none", "-p", str(plan.ECHO_PORT), "-i", f"{lab.directory}/client", "-o", "StrictHostKeyChecking=no",
-            "-o", "UserKnownHostsFile=/dev/null", "-o", "BatchMode=yes", "-o", "LogLevel=ERROR", f"root@{plan.service(options.family)}",
-            "cat", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        pipe, answers = cast(IO[str], session.stdin), cast(IO[str], session.stdout)
+            start_sshd(space, lab.directory, plan.ECHO_PORT)
+        session = Shell(lab.topology.clients[1], lab.directory, plan.service(options.family), plan.ECHO_PORT)
 
-        def echoed(word: str) -> bool:
-            pipe.write(word + "\n")
-            pipe.flush()
-            return answers.readline() == word + "\n"
+        def answers(when: str) -> None:
+            session.say()
+            wrong = session.hear(support.PATIENCE)
+            expect.that(not wrong, f"an ssh session answers {when} {wrong}")
 
-        expect.that(echoed("before"), "an ssh session answers")
+        answers("before")
         kill_first(lab)
-        expect.that(echoed("after"), "it answers after its node is gone")
-        pipe.close()
-        expect.that(session.wait(timeout=support.PATIENCE) == 0, "and ends with status 0")
+        answers("after its node is gone")
+        session.close()
+        expect.that(session.process.returncode == 0, "and ends with status 0")
         restored(lab, expect, 1)
 
 

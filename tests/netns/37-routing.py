@@ -30,7 +30,7 @@ def laboratory(options: Options) -> Lab:
 def start_without_routes(lab: Lab) -> None:
     """Everything of Lab.start() but the routes, which are the routing daemons' matter."""
     lab.topology.build()
-    lab.cluster.start_servers()
+    lab.cluster.start_holders()
     for number in sorted(lab.topology.nodes):
         lab.cluster.start_node(number)
     for space in lab.topology.servers.values():

@@ -38,7 +38,7 @@ class Bench:
         for number, space in lab.topology.servers.items():
             EchoServer(space, plan.ECHO_PORT)
             WhoServer(space, plan.WHO_PORT, number)
-        lab.balancer.start_servers()
+        lab.balancer.start_holders()
         lab.balancer.start_node(1)
         lab.topology.route_via([1])
         address = plan.service(self.options.family)
