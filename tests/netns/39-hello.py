@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 300
-# cases: plain fast-open gateway killed roaming
+# cases: plain fast-open gateway killed roaming real-node
 """asrpd-holder on a client in ACT mode (decision 23): behind a router with plain kernel SNAT its HS must cost next to nothing and never
 an octet of a stream; behind a gateway that answers them its sessions get backups, which survive the daemon. The gateway is a program
-of this test: it drops what carries a message and answers HS with NS."""
+of this test: it drops what carries a message and answers HS with NS. At last with a real one."""
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import struct
@@ -21,7 +22,9 @@ from lab.message import Message, decode
 from lab.netns import Namespace
 from lab.packet import ACK, SYN, Packet, parse
 from lab.waiting import wait_for
+from office import Office, client_address
 from scenarios.base import Options
+from talks import Server, Talk
 
 _SERVER = "192.0.2.80"
 _PORT = 7000
@@ -452,6 +455,50 @@ def roaming(lab: Lab, expect: support.Expectations) -> None:
     asking.close()
 
 
+def shown(office: Office) -> list[dict[str, str]]:
+    """What `asrpctl backups` shows of client 1."""
+    text = office.clients[1].run(office.program("asrpctl"), "--json", "--socket", office.holder_socket(1), "backups")
+    found = [json.loads(line) for line in text.splitlines()]
+    return [line for line in found if line.get("mode") == "act"]
+
+
+def real_node(options: Options, expect: support.Expectations) -> None:
+    """HS behind the SYN, or in the datagram; NS from the gateway's own address with the same cookie; the backup, as shown."""
+    with Office(options, clients=1) as office:
+        office.start(1)
+        office.start_holder(1)
+        sniffer = Sniffer(office.clients[1], "eth0")
+        talks: list[Talk] = []
+        for family in (4, 6):
+            server = Server(office, family)
+            talks += [server.tcp(1), server.udp(1)]
+            office.wait_backups(1, len(talks))
+        backups = shown(office)
+        for talk in talks:
+            assert talk.outside is not None
+            own = endpoint((client_address(1, 6 if ":" in talk.address[0] else 4), talk.client.getsockname()[1]))
+            outside = endpoint(talk.outside)
+            line = next((each for each in backups if each["client"] == own and each["protocol"] == talk.protocol), {})
+            expect.that(line.get("source") == outside and line.get("address") == endpoint(talk.address),
+                        f"{talk.name}: asrpctl shows {line.get('client')} as {line.get('source')}, the server sees {outside}")
+        packets = [(leaves, found) for leaves, octets in sniffer.packets if (found := parse(octets)) is not None]
+        sniffer.end()
+        sent = [packet for leaves, packet in packets if leaves and packet.message is not None and packet.message.type == "HS"]
+        told = [packet for leaves, packet in packets if not leaves and packet.message is not None and packet.message.type == "NS"]
+        expect.that([p.carriage for p in sent] == ["inline-tcp", "inline-udp"] * 2, f"HS: {[p.carriage for p in sent]}")
+        expect.that([p.message.cookie for p in sent] == [p.message.cookie for p in told], "each is answered with its own cookie")  # type: ignore[union-attr]
+        expect.that({p.src for p in told} == {"10.8.1.2", "fd08:1::2"} and {p.dst for p in told} == {client_address(1, 4), client_address(1, 6)},
+                    "by the gateway's own addresses")
+        before = len(sent)
+        expect.none_of(filter(None, (talk.turn(from_client=True) for talk in talks * 3)), "the sessions go on")
+        expect.that(int(office.ask_holder(1, "counters")["counters"]["messages.sent.HS"]) == before, "and ask no more")
+        expect.none_of(office.problems(), "no daemon failed")
+
+
+def endpoint(place: tuple[str, int]) -> str:
+    return f"[{place[0]}]:{place[1]}" if ":" in place[0] else f"{place[0]}:{place[1]}"
+
+
 def case(play: "support.Callable[[Lab, support.Expectations], None]") -> support.Case:
     def run(options: Options, expect: support.Expectations) -> None:
         with Lab(options) as lab:
@@ -465,4 +512,4 @@ def case(play: "support.Callable[[Lab, support.Expectations], None]") -> support
 
 if __name__ == "__main__":
     support.main({"plain": case(plain), "fast-open": case(fast_open), "gateway": case(gateway), "killed": case(killed),
-                  "roaming": case(roaming)})
+                  "roaming": case(roaming), "real-node": real_node})

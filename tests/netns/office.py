@@ -59,8 +59,9 @@ def _outer_link(gateway: int, family: int) -> tuple[str, str, int]:
 class Office:
     """Made when entered, gone when left. Packets go out by gateway 1 and come back by it until out_by() or back_by()."""
 
-    def __init__(self, options: Options, clients: int = 2, gateways: int = 1) -> None:
+    def __init__(self, options: Options, clients: int = 2, gateways: int = 1, outside: Optional[dict[int, str]] = None) -> None:
         self.options = options
+        self.outside = outside or OUTSIDE
         self.claim = Claim()
         self.inner = self.claim.namespace("inner")
         self.outer = self.claim.namespace("outer")
@@ -138,7 +139,7 @@ class Office:
     def back_by(self, number: int) -> None:
         """What is for outside addresses comes in by this gateway."""
         for family in _FAMILIES:
-            self.outer.ip(f"route replace {OUTSIDE[family]} via {_outer_link(number, family)[1]}", family=family)
+            self.outer.ip(f"route replace {self.outside[family]} via {_outer_link(number, family)[1]}", family=family)
 
     # --- daemons ----------------------------------------------------------------------------------------------------
 
@@ -155,7 +156,7 @@ class Office:
                 'cookie_keys = [{ key = "101112131415161718191a1b1c1d1e1f", use = "sign" }]\n'
                 f'[nat]\n{nat}')
         for family in _FAMILIES:
-            text += f'[[networks]]\nname = "v{family}"\nclients = ["{CLIENTS[family]}"]\noutside = ["{OUTSIDE[family]}"]\n{networks}'
+            text += f'[[networks]]\nname = "v{family}"\nclients = ["{CLIENTS[family]}"]\noutside = ["{self.outside[family]}"]\n{networks}'
         path = f"{directory}/gateway{number}.toml"
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -185,15 +186,16 @@ class Office:
     def holder_socket(self, client: int) -> str:
         return f"{self.claim.directory}/holder{client}.sock"
 
-    def start_holder(self, client: int, more: str = "") -> Daemon:
-        """`more` are lines behind those of [act]. Starts it again if it has run before."""
+    def start_holder(self, client: int, more: str = "", nodes: str = "") -> Daemon:
+        """`more` are lines behind those of [act]. With `nodes` it is a server's holder, too. Starts it again if it has run before."""
         if client not in self.holders:
             directory = self.claim.directory
             path = f"{directory}/holder{client}.toml"
             gateways = ", ".join(f'"{prefix}"' for prefix in _GATEWAYS)
+            quoted_nodes = f'"{nodes}"' if nodes else ""
             with open(path, "w", encoding="utf-8") as file:
                 file.write(f'[holder]\nstate_dir = "{directory}/holder{client}"\ncontrol_socket = "{self.holder_socket(client)}"\n'
-                           f'reconcile_interval = "1s"\n[act]\nenabled = true\ngateways = [{gateways}]\n{more}')
+                           f'reconcile_interval = "1s"\nnodes = [{quoted_nodes}]\n[act]\nenabled = true\ngateways = [{gateways}]\n{more}')
             self.holders[client] = Daemon(f"holder{client}", self.clients[client],
                                           [self.program("asrpd-holder"), "--config", path], directory)
         self.holders[client].start()
@@ -273,11 +275,13 @@ class Office:
                 if record is not None:
                     yield record
 
-    def leaks(self) -> list[str]:
-        """Packets outside with a client's address, whatever their protocol, and ASRP in any form. Nobody here sends a datagram with
-        options of its own."""
+    def leaks(self, links: str = "") -> list[str]:
+        """Packets outside with a client's address, whatever their protocol, and ASRP in any form; only at links whose names begin
+        so. Nobody here sends a datagram with options of its own."""
         found = []
         for link, arriving, octets in self.octets():
+            if not link.startswith(links):
+                continue
             inner4 = octets[0] >> 4 == 4 and bytes([10, 1, 0]) in (octets[12:15], octets[16:19])
             if inner4 or (octets[0] >> 4 == 6 and bytes.fromhex("fd000001") in octets[8:40]):
                 found.append(f"{link} {'in' if arriving else 'out'}: an inner address: {octets[:60].hex()}")
@@ -285,7 +289,8 @@ class Office:
                 found.append(f"{link} {'in' if arriving else 'out'}: octets behind a datagram: {octets[:100].hex()}")
         for record in self.records():
             packet = record.packet
-            if packet.marked or ASRP_PORT in (packet.sport, packet.dport):
+            is_asrp = packet.marked or ASRP_PORT in (packet.sport, packet.dport)
+            if is_asrp and record.link.startswith(links):
                 found.append(f"{record.link}: ASRP: {packet}")
         return found
 

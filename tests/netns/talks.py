@@ -193,6 +193,10 @@ class Transfers:
         there, back = (random.Random(seed + n).randbytes(size) for n in (0, 1))
         self._ends += [_End(near, there, back), _End(far, back, there)]
 
+    def close(self) -> None:
+        for each in self._ends:
+            each.end.close()
+
     @property
     def size(self) -> int:
         return sum(end.size for end in self._ends)
