@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/clients.hpp"
 
+#include <utility>
+
 #include "asrp/packet/build.hpp"
 
 namespace asrp::sim {
@@ -39,6 +41,24 @@ void Clients::begin(std::uint32_t id) {
   ask(id);
 }
 
+void Clients::abandon(std::uint32_t id) {
+  Running* running = running_of(id);
+  if (running == nullptr) return;
+  Session& session = truth_.sessions[id];
+  const auto give_up = [&](Session& which) { done_ += std::exchange(which.is_abandoned, true) ? 0 : 1; };
+  if (session.successor) give_up(truth_.sessions[*session.successor]);  // begins never
+  if (session.is_done || session.was_reset) return;
+  give_up(session);
+  running->is_abandoned = true;
+  if (running->tcp && !std::exchange(running->has_ended, true)) on_end(session);
+}
+
+const MiniTcp* Clients::tcp_at(const Tuple& client_side) const {
+  const auto found = running_.find(client_side);
+  const bool is_there = found != running_.end() && found->second.tcp && !found->second.is_abandoned;
+  return is_there ? &*found->second.tcp : nullptr;
+}
+
 Buffer Clients::request(const Session& session, const Running& running) const {
   Buffer octets;
   ByteWriter writer(octets);
@@ -54,7 +74,7 @@ Buffer Clients::request(const Session& session, const Running& running) const {
 
 void Clients::ask(std::uint32_t id) {
   Running* running = running_of(id);
-  if (running == nullptr || truth_.sessions[id].was_reset) return;
+  if (running == nullptr || running->is_abandoned || truth_.sessions[id].was_reset) return;
   const Session& session = truth_.sessions[id];
   running->is_waiting = true;
   if (!running->tcp) {
@@ -70,10 +90,10 @@ void Clients::ask(std::uint32_t id) {
 
 void Clients::ask_udp(std::uint32_t id, std::uint32_t round) {
   Running* running = running_of(id);
-  if (running == nullptr || !running->is_waiting || running->round != round) return;
+  if (running == nullptr || running->is_abandoned || !running->is_waiting || running->round != round) return;
   const Session& session = truth_.sessions[id];
-  network_.send(Network::From::client, test::udp(session.client_side).payload(request(session, *running)).build());
-  const Duration delay = kUdpRepeat * (1 + std::min(running->repeats++, 5u));
+  send(test::udp(session.client_side).payload(request(session, *running)).build());
+  const Duration delay = kUdpRepeat * (1 + std::min(running->repeats++, 5u)) + session.patience;
   agenda_.in(delay, [this, id, round] { ask_udp(id, round); });
 }
 
@@ -84,6 +104,7 @@ void Clients::on_packet(Buffer packet) {
   check_delivered(truth_, "client", *view);
   const auto found = running_.find(view->tuple().reversed());
   if (found == running_.end()) return truth_.wrong("client: a packet of no session, " + view->tuple().to_string());
+  if (found->second.is_abandoned) return found->second.tcp ? refuse(*view) : void();
   found->second.tcp ? on_tcp(*view, found->second) : on_udp(*view, found->second);
 }
 
@@ -105,7 +126,7 @@ void Clients::on_error(const packet::PacketView& view) {
 
 void Clients::refuse(const packet::PacketView& view) {
   Buffer reset;
-  if (packet::build_reset(view, reset)) network_.send(Network::From::client, std::move(reset));
+  if (packet::build_reset(view, reset)) send(std::move(reset));
 }
 
 void Clients::on_tcp(const packet::PacketView& view, Running& running) {
@@ -121,6 +142,7 @@ void Clients::on_tcp(const packet::PacketView& view, Running& running) {
   if (running.tcp->state() == TcpState::reset && !session.is_done && !session.was_reset) {
     session.was_reset = true;
     ++done_;
+    step(running, {});
     return succeed(session.id);
   }
   application(running);
@@ -189,7 +211,7 @@ void Clients::succeed(std::uint32_t id) {
   if (!truth_.sessions[id].successor) return;
   agenda_.in(kReuse, [this, id] {
     const Running* running = running_of(id);
-    if (running == nullptr) return;
+    if (running == nullptr || truth_.sessions[*truth_.sessions[id].successor].is_abandoned) return;
     const bool is_over = !running->tcp || running->tcp->is_over();
     is_over ? begin(*truth_.sessions[id].successor) : succeed(id);
   });
@@ -197,7 +219,11 @@ void Clients::succeed(std::uint32_t id) {
 
 void Clients::step(Running& running, std::vector<Segment> segments) {
   const Tuple& tuple = truth_.sessions[running.id].client_side;
-  for (const Segment& segment : segments) network_.send(Network::From::client, packet_of(tuple, segment));
+  for (const Segment& segment : segments) send(packet_of(tuple, segment));
+  if (running.tcp->is_over() && !running.has_ended) {
+    running.has_ended = true;
+    on_end(truth_.sessions[running.id]);
+  }
   arm(running);
 }
 
@@ -207,7 +233,7 @@ void Clients::arm(Running& running) {
   running.armed = *next;
   agenda_.at(*next, [this, id = running.id] {
     Running* due = running_of(id);
-    if (due == nullptr) return;
+    if (due == nullptr || due->is_abandoned) return;
     due->armed.reset();
     std::vector<Segment> out;
     due->tcp->on_time(agenda_.now(), out);

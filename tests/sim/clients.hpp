@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// All clients: plain hosts that know nothing of the protocol. Each session asks, waits for the answer, checks every octet of
-// it.
+// All clients' stacks and applications, which know nothing of the protocol. Each session asks, waits for the answer, checks
+// every octet of it. By themselves they are plain hosts; whoever puts something in front of them takes what they send.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace asrp::sim {
 
-class Clients final : public Host {
+class Clients : public Host {
  public:
   Clients(Agenda& agenda, Network& network, Truth& truth, SeededRandom& random)
       : agenda_(agenda), network_(network), truth_(truth), random_(random) {}
@@ -19,6 +19,15 @@ class Clients final : public Host {
   void begin(std::uint32_t id);
   void on_packet(Buffer packet) override;
   [[nodiscard]] std::size_t done() const { return done_; }
+  /// Its host is not there any more: nothing is sent, and what still comes belongs to nobody.
+  void abandon(std::uint32_t id);
+  /// The connection with this client-side tuple, if it is the last one that began there.
+  [[nodiscard]] const MiniTcp* tcp_at(const Tuple& client_side) const;
+
+ protected:
+  virtual void send(Buffer packet) { network_.send(Network::From::client, std::move(packet)); }
+  /// A connection is over at the client.
+  virtual void on_end(const Session& /*session*/) {}
 
  private:
   struct Running {
@@ -32,6 +41,8 @@ class Clients final : public Host {
     std::optional<std::uint32_t> server{};
     std::optional<TimePoint> armed{};
     unsigned repeats = 0;  // UDP
+    bool is_abandoned = false;
+    bool has_ended = false;
   };
 
   void refuse(const packet::PacketView& view);

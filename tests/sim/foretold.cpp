@@ -20,6 +20,10 @@ namespace {
 /// all for first packets, or none.
 bool begins(const engine::NodeOptions& options, const packet::PacketView& view) {
   if (view.is_tcp()) return view.is_tcp_syn();
+  if (options.nat) {
+    const auto& kinds = options.nat->explicit_first;
+    return std::find(kinds.begin(), kinds.end(), engine::ExplicitFirst::any) != kinds.end();
+  }
   return std::any_of(options.services.begin(), options.services.end(), [&](const engine::Service& s) {
     return s.address == view.tuple().dst && s.protocol == Protocol::udp && s.explicit_first == engine::ExplicitFirst::any;
   });
@@ -67,8 +71,8 @@ void Foretold::after_packet(engine::NodeEngine& engine) {
   const Counters& now = engine.counters();
   const auto hosts = asked(engine.outbox(), outputs_, told_->packet);
   std::vector<IpAddress> expected;
-  const bool asks =
-      told_->step == Step::ask_candidates || told_->step == Step::ask_sender || told_->step == Step::ask_former_owner;
+  const bool asks = told_->step == Step::ask_candidates || told_->step == Step::ask_sender ||
+                    told_->step == Step::ask_former_owner || told_->step == Step::ask_client;
   for (const Explanation::Candidate& c : told_->candidates) {
     if (asks && c.round == 1) expected.push_back(c.address.address);
   }
@@ -154,8 +158,9 @@ void Foretold::after_flush(const engine::NodeEngine& engine) {
       return (c.is_chosen || drawn) && c.address == begun.session->server_side.dst;
     };
     const auto& choices = begun.told.choices;
-    if (any_conflict) continue;  // another port, or another server
-    if (std::none_of(choices.begin(), choices.end(), could_be)) wrong("it began at another server");
+    if (any_conflict) continue;              // another port, or another server
+    const bool is_psv = !begun.told.client;  // who is asked for a gateway's session is no choice
+    if (is_psv && std::none_of(choices.begin(), choices.end(), could_be)) wrong("it began at another server");
     if (begun.told.mapping != begun.session->server_side.src) wrong("it began with another mapping");
   }
   begun_.clear();

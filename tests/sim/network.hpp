@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Links and routes between clients, nodes and servers. Every hop may lose, double, delay and so reorder a packet. Traffic to
-// the cluster is spread over the nodes that are up by rendezvous hashing, as an ECMP router with resilient hashing does.
+// the cluster is spread over the nodes that are up by rendezvous hashing, as an ECMP router with resilient hashing does. To
+// clients behind gateways the nodes are the way to all servers, and each side's router chooses for itself.
 #pragma once
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -23,6 +26,9 @@ struct Impairment {
   std::uint64_t error_per_mille = 0;  // of the packets to clients and servers: an ICMP error comes back
 };
 
+/// Where a host is: on the side of the clients, between, or on the side of the servers.
+enum class Place : std::uint8_t { client, node, server };
+
 class Host {
  public:
   virtual ~Host() = default;
@@ -30,7 +36,7 @@ class Host {
   virtual void on_packet(Buffer packet) = 0;
   /// Its number among the nodes, for the choice of routes.
   std::uint64_t number = 0;
-  bool is_server = false;
+  Place place = Place::client;
 };
 
 struct AddressHash {
@@ -39,7 +45,7 @@ struct AddressHash {
 
 class Network {
  public:
-  enum class From : std::uint8_t { client, node, server };
+  using From = Place;
 
   Network(Agenda& agenda, SeededRandom& random) : agenda_(agenda), random_(random) {}
 
@@ -50,7 +56,22 @@ class Network {
   /// Moves flows between nodes although none came or went.
   void reshuffle() { salt_ = random_.next(); }
   /// Both directions of a client's traffic take the same node, whatever is translated.
-  void set_symmetric(bool symmetric) { symmetric_ = symmetric; }
+  void set_symmetric(bool symmetric) {
+    if (!symmetric) return set_path_key({});
+    set_path_key([](From from, const Tuple& tuple) {
+      const Endpoint client = from == From::client ? tuple.src : tuple.dst;
+      return Tuple{client, client, tuple.protocol};
+    });
+  }
+  /// What of a packet's tuple decides which node it takes; by default all of it.
+  using PathKey = std::function<Tuple(From, const Tuple&)>;
+  void set_path_key(PathKey key) { path_key_ = std::move(key); }
+  /// What the servers' router knows better than by the packet's tuple: the number of the node to take, if it is up.
+  using WayBack = std::function<std::optional<std::uint64_t>(const Tuple&)>;
+  void set_way_back(WayBack way_back) { way_back_ = std::move(way_back); }
+  /// Clients reach nothing but other clients without a node between.
+  void set_nodes_are_gateways() { nodes_are_gateways_ = true; }
+  void detach(const IpAddress& address) { hosts_.erase(address); }
   void set_impairment(Impairment impairment) { impairment_ = impairment; }
   /// Clients and applications say no more; nodes and holders go on.
   void silence_ends() { ends_are_silent_ = true; }
@@ -75,12 +96,22 @@ class Network {
   Host* next_hop(From from, const Tuple& tuple) {
     const bool to_cluster = cluster_.contains(tuple.dst.address);
     const auto known = hosts_.find(tuple.dst.address);
+    if (nodes_are_gateways_)
+      return next_hop_by_gateways(from, tuple, to_cluster, known == hosts_.end() ? nullptr : known->second);
     // Servers reach clients through the cluster only.
     const bool is_direct = known != hosts_.end() && (from == From::node || is_node(known->second));
     if (!to_cluster && is_direct) return known->second;
     if (from == From::client && !to_cluster) return nullptr;
     if (from == From::node) return nullptr;
     return pick_node(from, tuple);
+  }
+
+  Host* next_hop_by_gateways(From from, const Tuple& tuple, bool to_cluster, Host* known) {
+    if (to_cluster) return from == From::node ? nullptr : pick_node(from, tuple);
+    if (known == nullptr) return nullptr;
+    if (known->place == Place::node) return from != From::server && is_node(known) ? known : nullptr;
+    if (from == From::node || from == known->place) return known;
+    return from == From::client ? pick_node(from, tuple) : nullptr;
   }
 
   [[nodiscard]] bool is_to_node(const Tuple& tuple) const {
@@ -90,10 +121,12 @@ class Network {
   [[nodiscard]] bool is_node(const Host* host) const { return std::find(nodes_.begin(), nodes_.end(), host) != nodes_.end(); }
 
   Host* pick_node(From from, Tuple tuple) {
-    if (symmetric_) {
-      const Endpoint client = from == From::client ? tuple.src : tuple.dst;
-      tuple = {client, client, tuple.protocol};
+    if (from == From::server && way_back_) {
+      const auto number = way_back_(tuple);
+      const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Host* node) { return node->number == number; });
+      if (found != nodes_.end()) return *found;
     }
+    if (path_key_) tuple = path_key_(from, tuple);
     Host* best = nullptr;
     std::uint64_t highest = 0;
     for (Host* node : nodes_) {
@@ -110,8 +143,7 @@ class Network {
   void complain(const Host& host, const packet::PacketView& view) {
     if (view.is_icmp() || view.tuple().dst.port == kDefaultPort) return;
     const Tuple& about = view.tuple();
-    send(host.is_server ? From::server : From::client,
-         test::icmp_error(about.dst.address, about.src.address).quoting(view.octets()).build());
+    send(host.place, test::icmp_error(about.dst.address, about.src.address).quoting(view.octets()).build());
   }
 
   void deliver(Host* host, Buffer packet) {
@@ -126,7 +158,9 @@ class Network {
   std::unordered_map<IpAddress, bool, AddressHash> cluster_;
   std::vector<Host*> nodes_;
   std::uint64_t salt_ = 0;
-  bool symmetric_ = false;
+  PathKey path_key_;
+  WayBack way_back_;
+  bool nodes_are_gateways_ = false;
   bool ends_are_silent_ = false;
   Impairment impairment_;
   std::size_t unroutable_ = 0;

@@ -15,6 +15,7 @@ NodeHost::NodeHost(Agenda& agenda, Network& network, Truth& truth, SeededRandom&
 
 void NodeHost::start(engine::NodeOptions options) {
   options_ = options;
+  rules_ = NodeRules::of(options_);
   ++life_;
   armed_.reset();
   acknowledged_.clear();
@@ -30,7 +31,7 @@ void NodeHost::start(engine::NodeOptions options) {
 
 void NodeHost::die() {
   engine_.reset();
-  flows_.clear();
+  flush_table();
   inbox_.clear();
 }
 
@@ -62,18 +63,19 @@ void NodeHost::sweep_marked() {
   finish();
 }
 
-void NodeHost::set_state(std::size_t server, engine::ServerState state) {
+void NodeHost::set_state(const std::string& pool, const std::string& server, engine::ServerState state) {
   if (!is_up()) return;
-  if (!engine_->on_server_state(agenda_.now(), kPoolName, server_id(server), state)) return;  // not configured here yet
+  if (!engine_->on_server_state(agenda_.now(), pool, server, state)) return;  // not configured here yet
   finish();
 }
 
-void NodeHost::tell_load(std::size_t server, std::uint32_t load) {
-  if (is_up()) engine_->on_load(agenda_.now(), kPoolName, server_id(server), load);
+void NodeHost::tell_load(const std::string& pool, const std::string& server, std::uint32_t load) {
+  if (is_up()) engine_->on_load(agenda_.now(), pool, server, load);
 }
 
 void NodeHost::reconfigure(engine::NodeOptions options) {
   options_ = options;
+  rules_ = NodeRules::of(options_);
   if (!is_up()) return;
   flows_.now = agenda_.now();
   engine_->reconfigure(agenda_.now(), std::move(options));
@@ -119,28 +121,7 @@ void NodeHost::wake() {
   finish();
 }
 
-bool NodeHost::is_to_service(const Tuple& tuple) const {
-  for (const engine::Service& s : options_.services) {
-    if (s.protocol == tuple.protocol && s.address == tuple.dst) return true;
-  }
-  return false;
-}
-
-bool NodeHost::belongs_to_service(const Tuple& tuple) const {
-  if (is_to_service(tuple)) return true;
-  for (const engine::Service& s : options_.services) {
-    if (s.protocol != tuple.protocol) continue;
-    for (const engine::Backend& backend : s.backends) {
-      if (backend.address != tuple.src) continue;
-      if (s.forward == engine::ForwardMode::nat) return true;
-      const auto& own = s.full_nat.addresses;
-      if (std::find(own.begin(), own.end(), tuple.dst.address) != own.end()) return true;
-    }
-  }
-  return false;
-}
-
-// The rules: which packets go to the daemon, and what the kernel does with the others.
+// Which packets go to the daemon, and what the kernel does with the others.
 void NodeHost::take(const Buffer& packet) {
   const auto view = packet::PacketView::parse(packet);
   if (!view) return;
@@ -162,18 +143,13 @@ void NodeHost::take(const Buffer& packet) {
     if (flows_.translate_error(*view)) return forward(packet, true);
     return queue(Tap::stray, packet);
   }
-  if (view->is_tcp_syn() && is_to_service(tuple)) {
+  const bool has_option = packet::locate(*view, options_.marker).status != packet::LocateStatus::none;
+  if (!rules_->takes_first(*view, has_option)) return take_tracked(packet, *view);
+  if (view->is_tcp_syn()) {
     beginning_.insert(tuple);
     acknowledged_.erase(tuple);  // a SYN begins a session: its NS is none after the NA of an earlier one
-    return queue(Tap::first, packet);
   }
-  const bool has_option = packet::locate(*view, options_.marker).status != packet::LocateStatus::none;
-  const unsigned handshake = packet::kTcpSyn | packet::kTcpAck;
-  if (has_option && view->is_tcp() && (view->tcp_flags() & handshake) == handshake && !is_to_service(tuple) &&
-      belongs_to_service(tuple)) {
-    return queue(Tap::first, packet);
-  }
-  take_tracked(packet, *view);
+  queue(Tap::first, packet);
 }
 
 /// What comes as far as conntrack.
@@ -181,7 +157,7 @@ void NodeHost::take_tracked(const Buffer& packet, const packet::PacketView& view
   const Tuple& tuple = view.tuple();
   const auto match = flows_.look_up(tuple);
   if (match.entry == nullptr) {
-    if (belongs_to_service(tuple)) queue(Tap::stray, packet);
+    if (rules_->takes_stray(view)) queue(Tap::stray, packet);
     return;
   }
   const bool has_option = packet::locate(view, options_.marker).status != packet::LocateStatus::none;
@@ -251,7 +227,7 @@ void NodeHost::verdict(const Waiting& waiting, OutputKind kind, Octets octets) {
   if (!view) return truth_.wrong("node: a verdict with a damaged packet");
   if (flows_.look_up(view->tuple()).entry == nullptr) {
     if (waiting.tap != Tap::first) return;
-    if (is_to_service(view->tuple())) return truth_.wrong("node: a first packet accepted without a session");
+    if (view->is_tcp_syn()) return truth_.wrong("node: a first packet accepted without a session");
     again_.emplace_back(packet.begin(), packet.end());  // the taps behind conntrack
     return;
   }

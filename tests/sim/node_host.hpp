@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One node: a NodeEngine, the kernel's session table, and what the rules do between them. Checks what must hold for any node.
+// One node of either mode: a NodeEngine, the kernel's session table, and what the rules (node_rules.hpp) do between them.
+// Checks what must hold for any node.
 #pragma once
 
 #include <deque>
@@ -10,8 +11,8 @@
 #include "asrp/engine/node_engine.hpp"
 #include "sim/foretold.hpp"
 #include "sim/network.hpp"
+#include "sim/node_rules.hpp"
 #include "sim/packets.hpp"
-#include "sim/plan.hpp"
 #include "support/kernel_flows.hpp"
 
 namespace asrp::sim {
@@ -25,11 +26,14 @@ class NodeHost final : public Host, public engine::EventSink {
   void die();
   /// Only the daemon ends and begins again; the kernel goes on.
   void restart_daemon();
-  void flush_table() { flows_.clear(); }
+  void flush_table() {
+    flows_.clear();
+    ++table_life_;
+  }
   void reconfigure(engine::NodeOptions options);
   /// What this node is told of a server; others may be told something else.
-  void set_state(std::size_t server, engine::ServerState state);
-  void tell_load(std::size_t server, std::uint32_t load);
+  void set_state(const std::string& pool, const std::string& server, engine::ServerState state);
+  void tell_load(const std::string& pool, const std::string& server, std::uint32_t load);
   [[nodiscard]] bool is_up() const { return engine_ != nullptr; }
 
   void on_packet(Buffer packet) override;
@@ -54,7 +58,7 @@ class NodeHost final : public Host, public engine::EventSink {
     ++events_;
     if (event.kind != engine::EventKind::session_created) return;
     acknowledged_.erase(event.flow);  // another session begins
-    truth_.created(event.session);
+    truth_.created(event.session, {number, table_life_});
     foretold_.on_created(event.flow, event.session);
   }
   void wake();
@@ -62,8 +66,6 @@ class NodeHost final : public Host, public engine::EventSink {
   void take(const Buffer& packet);
   void take_tracked(const Buffer& packet, const packet::PacketView& view);
   void take_again();
-  [[nodiscard]] bool belongs_to_service(const Tuple& tuple) const;
-  [[nodiscard]] bool is_to_service(const Tuple& tuple) const;
   void tell_unreachable(const packet::PacketView& view);
   void queue(engine::Tap tap, const Buffer& packet);
   void verdict(const Waiting& waiting, engine::OutputKind kind, Octets octets);
@@ -80,10 +82,12 @@ class NodeHost final : public Host, public engine::EventSink {
   Foretold foretold_;
   SeededRandom& random_;
   engine::NodeOptions options_;
+  std::unique_ptr<NodeRules> rules_;
   test::KernelFlows flows_;
   test::FixedPaths paths_;
   std::unique_ptr<engine::NodeEngine> engine_;
-  std::uint64_t life_ = 0;  // of the engine: timers of an older one mean nothing
+  std::uint64_t life_ = 0;        // of the engine: timers of an older one mean nothing
+  std::uint64_t table_life_ = 0;  // of the kernel's table
   std::vector<Buffer> inbox_;
   std::deque<Buffer> burst_;
   std::deque<Waiting> waiting_;

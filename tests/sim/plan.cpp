@@ -4,23 +4,9 @@
 namespace asrp::sim {
 namespace {
 
-/// 10.`net`.0.0/16 or fd00:`net`::/32, host number `n`.
-IpAddress numbered(std::uint8_t net, std::size_t n, Family family) {
-  if (family == Family::v4) return IpAddress::v4(0x0A000000u | std::uint32_t{net} << 16 | static_cast<std::uint32_t>(n));
-  std::uint8_t octets[16] = {0xfd, 0, 0, net};
-  store_u32(octets, 12, static_cast<std::uint32_t>(n));
-  return IpAddress::v6(octets);
-}
-
-HashKey key(std::uint8_t octet) {
-  HashKey k;
-  k.fill(octet);
-  return k;
-}
-
 policy::Epoch epoch_of(const Plan& plan, const Pool& pool) {
   policy::Epoch epoch;
-  epoch.key = key(0x11);
+  epoch.key = repeated_key(0x11);
   for (std::size_t i = 0; i < pool.active; ++i)
     epoch.members.push_back(epoch_member(plan.policy, server_id(i), pool.weights[i], 0));
   return epoch;
@@ -57,17 +43,11 @@ engine::Service service(const Plan& plan, Protocol protocol, Family family, cons
 
 }  // namespace
 
-IpAddress node_address(std::size_t node, Family family) { return numbered(1, node + 1, family); }
-IpAddress server_address(std::size_t server, Family family) { return numbered(2, server + 1, family); }
-IpAddress client_address(std::size_t client, Family family) { return numbered(3, client + 1, family); }
-IpAddress service_address(Family family) { return numbered(4, 1, family); }
-IpAddress full_nat_address(Family family) { return numbered(5, 1, family); }
-
 engine::NodeOptions node_options(const Plan& plan, std::size_t node, const Pool& pool, const std::vector<Pool>& past) {
   engine::NodeOptions options;
   options.local_ips = {node_address(node, Family::v4), node_address(node, Family::v6)};
-  options.placement_key = key(0x11);
-  options.cookie_keys.sign = key(0x22);
+  options.placement_key = repeated_key(0x11);
+  options.cookie_keys.sign = repeated_key(0x22);
   for (const Protocol protocol : {Protocol::tcp, Protocol::udp}) {
     for (const Family family : {Family::v4, Family::v6}) {
       options.services.push_back(service(plan, protocol, family, pool, past));

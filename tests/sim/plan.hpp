@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a run is made of: services, servers, sessions, faults. Everything follows from the plan and its seed.
+// What a run in PSV mode is made of: services, servers, sessions, faults. Everything follows from the plan and its seed.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "asrp/engine/node_options.hpp"
+#include "sim/addresses.hpp"
 #include "sim/network.hpp"
 
 namespace asrp::sim {
@@ -45,20 +46,7 @@ struct Plan {
 inline constexpr const char* kPoolName = "farm";
 inline std::string server_id(std::size_t server) { return "s" + std::to_string(server); }
 
-/// Addresses and numbers of the simulated network.
-inline constexpr std::uint16_t kTcpPort = 80;
-inline constexpr std::uint16_t kUdpPort = 53;
-inline constexpr std::uint16_t kServerTcpPort = 8080;
-inline constexpr std::uint16_t kServerUdpPort = 5353;
-
-IpAddress node_address(std::size_t node, Family family);
-IpAddress server_address(std::size_t server, Family family);
-IpAddress client_address(std::size_t client, Family family);
-IpAddress service_address(Family family);
-IpAddress full_nat_address(Family family);
-
 inline std::uint16_t service_port(Protocol protocol) { return protocol == Protocol::tcp ? kTcpPort : kUdpPort; }
-inline std::uint16_t server_port(Protocol protocol) { return protocol == Protocol::tcp ? kServerTcpPort : kServerUdpPort; }
 
 /// The pool at some time: `active` servers take part, the next `joining` ones are known.
 struct Pool {

@@ -14,7 +14,8 @@ constexpr std::size_t kResponseHead = ResponseHead::kSize;
 }  // namespace
 
 void ServerHost::stack(const packet::PacketView& view) {
-  const bool is_bypassed = !holder_ && (view.is_tcp_syn() || view.is_udp());
+  if (view.is_icmp()) return take_error(view);
+  const bool is_bypassed = push_ && !holder_ && (view.is_tcp_syn() || view.is_udp());
   check_delivered(truth_, "server", view, is_bypassed);
   const bool is_own = view.tuple().dst.address == server_address(index_, view.family());
   if (!is_own) return truth_.wrong("server: got a packet for another host, " + view.tuple().to_string());
@@ -68,7 +69,8 @@ void ServerHost::meet_socket(const packet::PacketView& view, const Socket& socke
   const auto id = Truth::owner(truth_.client_isns, view.tcp_sequence());
   if (!id) return;
   truth_.blocked(id, socket.owner);
-  if (!is_backed_up({truth_.sessions[*id].client_side, view.tuple()})) truth_.sessions[*id].unchecked.push_back(view.tuple());
+  if (!truth_.is_backed_up({truth_.sessions[*id].client_side, view.tuple()}))
+    truth_.sessions[*id].unchecked.push_back(view.tuple());
 }
 
 void ServerHost::open_socket(const packet::PacketView& view) {
@@ -80,7 +82,8 @@ void ServerHost::open_socket(const packet::PacketView& view) {
     truth_.server_isns[isn] = *id;
     socket.owner = *id;
     truth_.sessions[*id].has_reached(peer);
-    if (!is_backed_up({truth_.sessions[*id].client_side, peer})) truth_.sessions[*id].unchecked.push_back(peer);
+    truth_.reached(*id, peer);
+    if (!truth_.is_backed_up({truth_.sessions[*id].client_side, peer})) truth_.sessions[*id].unchecked.push_back(peer);
   }
   std::vector<Segment> out;
   socket.tcp.push(agenda_.now(), out);
@@ -193,17 +196,18 @@ void ServerHost::note_session(const Tuple& peer, std::uint32_t id) {
   const TuplePair tuples{session.client_side, peer};
   // A node with an entry of the port's former session, whose end it did not see, keeps to that one's server.
   const bool is_outlived = session.follows && truth_.sessions[*session.follows].protected_tuples == tuples;
-  const bool has_moved = session.is_protected && (session.server != index_ || session.protected_tuples != tuples);
+  const bool is_elsewhere = session.server && session.server != index_;
+  const bool has_moved = session.is_protected && (is_elsewhere || session.protected_tuples != tuples);
   if (has_moved && session.client_side.protocol == Protocol::udp && truth_.is_explicit) {
     ++truth_.excused;  // a node that has not heard of a change of the pool yet begins it where it was to be before
   } else if (has_moved && !truth_.is_moved(id) && !is_outlived) {
     truth_.wrong("a session with a backup moved: " + session.client_side.to_string());
   }
   // Once it has begun anew elsewhere, nodes with an entry of the former one lead there still.
-  if (session.server != index_) session.was_exposed = session.was_exposed || is_exposed();
+  if (session.server != index_) session.was_exposed = session.was_exposed || (push_ && is_exposed());
   session.server = index_;
   if (session.is_protected && session.protected_tuples == tuples) return;
-  session.is_protected = is_backed_up(tuples);
+  session.is_protected = truth_.is_backed_up(tuples);
   session.protected_tuples = tuples;
   if (!session.is_protected) session.unchecked.push_back(peer);
 }
@@ -216,18 +220,17 @@ void ServerHost::stack_udp(const packet::PacketView& view) {
   const Octets data = view.payload();
   const std::uint32_t id = load_u32(data, 0);
   const std::uint32_t round = load_u32(data, 4);
-  UdpFlow& flow = flows_[peer];
-  flow.last = agenda_.now();
-  watch_flow(peer);
+  UdpFlow& flow = touch_flow(peer, false);
   if (id >= truth_.sessions.size() || data.size() != truth_.sessions[id].request_size) {
     return truth_.wrong("server: a damaged datagram, " + peer.to_string());
   }
-  if (!is_backed_up({truth_.sessions[id].client_side, peer})) truth_.sessions[id].unchecked.push_back(peer);
+  if (!truth_.is_backed_up({truth_.sessions[id].client_side, peer})) truth_.sessions[id].unchecked.push_back(peer);
   if (flow.session && *flow.session != id && truth_.sessions[*flow.session].is_protected &&
       truth_.sessions[id].successor != flow.session) {
     truth_.misdelivered(id, flow.session, "server: a datagram, " + peer.to_string());
   }
   flow.session = id;
+  truth_.reached(id, peer);
   for (std::size_t i = RequestHead::kSize; i < data.size(); ++i) {
     if (data[i] != Truth::octet(id, true, i)) return truth_.wrong("server: a wrong octet, " + peer.to_string());
   }
@@ -243,10 +246,7 @@ void ServerHost::respond(const Tuple& peer, std::uint32_t session, std::uint32_t
   writer.u32(round);
   writer.u32(static_cast<std::uint32_t>(index_));
   for (std::size_t i = kResponseHead; i < size; ++i) writer.u8(Truth::octet(session, false, i));
-  UdpFlow& flow = flows_[peer];
-  flow.last = agenda_.now();
-  flow.replied = true;
-  watch_flow(peer);
+  touch_flow(peer, true);
   send(test::udp(peer.reversed()).payload(std::move(response)).build());
 }
 

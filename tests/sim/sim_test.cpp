@@ -2,21 +2,11 @@
 // Runs of the simulator. A failure names its seed; ASRP_SIM_SEED=N plays only that one, ASRP_SIM_RUNS=N more than the usual.
 #include <doctest/doctest.h>
 
-#include <cstdlib>
-
+#include "sim/seeds.hpp"
 #include "sim/world.hpp"
 
 namespace asrp::sim {
 namespace {
-
-std::vector<std::uint64_t> seeds(std::uint64_t first, std::size_t usual) {
-  if (const char* one = std::getenv("ASRP_SIM_SEED")) return {std::strtoull(one, nullptr, 10)};
-  const char* runs = std::getenv("ASRP_SIM_RUNS");
-  const std::size_t count = runs != nullptr ? std::strtoull(runs, nullptr, 10) : usual;
-  std::vector<std::uint64_t> out;
-  for (std::size_t i = 0; i < count; ++i) out.push_back(first + i);
-  return out;
-}
 
 Result play(Plan plan, std::uint64_t seed) {
   plan.seed = seed;

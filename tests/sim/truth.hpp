@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "asrp/base/tuple.hpp"
@@ -24,7 +25,9 @@ struct Session {
   std::size_t response_size = 64;
   Duration pause{};                          // before each further request
   Duration server_pause{};                   // before each response: the server speaks first after a fault
+  std::uint32_t client = 0;                  // its number
   bool server_closes = false;                // TCP
+  Duration patience{};                       // UDP: waits so much longer for an answer before it asks again
   std::optional<std::uint32_t> follows{};    // a session that used the same client port before, and has ended
   std::optional<std::uint32_t> successor{};  // the one that uses it next
 
@@ -42,6 +45,7 @@ struct Session {
   // Found out by the client.
   bool is_done = false;
   bool was_reset = false;
+  bool is_abandoned = false;  // its host is not there any more
 
   void has_reached(const Tuple& peer) {
     if (std::find(opened.begin(), opened.end(), peer) == opened.end()) opened.push_back(peer);
@@ -50,6 +54,8 @@ struct Session {
 
 class Truth {
  public:
+  virtual ~Truth() = default;
+
   std::vector<Session> sessions;
   std::unordered_map<Tuple, std::uint32_t, test::TupleHash> running{};  // by client side: the one that began last
 
@@ -77,7 +83,7 @@ class Truth {
         is_known && receiver && (sessions[*owner_of_it].follows == receiver || sessions[*receiver].follows == owner_of_it);
     if (is_known_to_follow) return;  // of two sessions with one tuple, one after the other: their ends know which it is
     const bool is_excused = is_known && (owner_of_it == receiver ? is_split(*owner_of_it) || is_outlived(*owner_of_it)
-                                                                 : is_full_nat && is_excused_clash(*owner_of_it, receiver));
+                                                                 : is_excused_clash(*owner_of_it, receiver));
     if (is_excused) {
       ++excused;
       return;
@@ -102,8 +108,14 @@ class Truth {
     return session.opened.size() > 1 || (session.follows && sessions[*session.follows].opened.size() > 1) ||
            (nodes_choose_alone && session.chosen.size() > 1);
   }
+  /// Which node made a session, and how often its table had been lost before.
+  struct Maker {
+    std::uint64_t node = 0;
+    std::uint64_t life = 0;
+    friend bool operator==(const Maker&, const Maker&) = default;
+  };
   /// A node has made a session, for the one that has its client's port now.
-  void created(const TuplePair& tuples) {
+  virtual void created(const TuplePair& tuples, const Maker& /*maker*/) {
     const auto found = running.find(tuples.client_side);
     if (found == running.end()) return;
     std::vector<IpAddress>& chosen = sessions[found->second].chosen;
@@ -111,14 +123,20 @@ class Truth {
     if (std::find(chosen.begin(), chosen.end(), server) == chosen.end()) chosen.push_back(server);
   }
   /// A holder has taken a backup: of the session that has its client's port now.
-  void stored(const TuplePair& tuples) {
+  virtual void stored(const TuplePair& tuples) {
+    backed_up_.insert(tuples);
     const auto found = running.find(tuples.client_side);
     if (found != running.end() && tuples.client_side.protocol == Protocol::tcp)
       sessions[found->second].has_reached(tuples.server_side);
   }
+  virtual void released(const TuplePair& tuples) { backed_up_.erase(tuples); }
+  /// A packet of a session came to its server, by this server-side tuple.
+  virtual void reached(std::uint32_t /*id*/, const Tuple& /*peer*/) {}
+  /// Some holder has a backup of exactly this session.
+  [[nodiscard]] bool is_backed_up(const TuplePair& tuples) const { return backed_up_.contains(tuples); }
   /// UDP: its server's holder was away, and the session, or the one that had its port before, began anew at another server
   /// since. Nodes with an entry of the former keep to that.
-  [[nodiscard]] bool is_moved(std::uint32_t id) const {
+  [[nodiscard]] virtual bool is_moved(std::uint32_t id) const {
     const Session& session = sessions[id];
     if (session.client_side.protocol != Protocol::udp) return false;
     const auto is_elsewhere = [&](const Tuple& peer) { return peer != session.protected_tuples.server_side; };
@@ -138,7 +156,7 @@ class Truth {
   /// A SYN of `owner_of_it` met the live socket of session `holder_of_it`, and gets no answer as long as that is there.
   void blocked(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> holder_of_it) {
     if (!owner_of_it || !holder_of_it || owner_of_it == holder_of_it) return;
-    if (is_full_nat && is_excused_clash(*holder_of_it, {})) sessions[*owner_of_it].was_misled = true;
+    if (is_excused_clash(*holder_of_it, {})) sessions[*owner_of_it].was_misled = true;
   }
   bool is_full_nat = false;
   bool nodes_choose_alone = false;  // by a policy that does not decide alike everywhere, or by health that differs
@@ -153,14 +171,15 @@ class Truth {
   std::vector<std::string> problems;
   std::size_t problem_count = 0;
 
- private:
+ protected:
   /// What full NAT can't exclude, and the engines can't see: a packet that came without NS (its holder was away, or the NS took
   /// another way) took the mapping of another session; or a SYN's second copy took another node, which does not know that the
   /// first one's mapping was refused, and the answer to the first was faster than the NC to this node (or that NC is lost: it
   /// is sent once for each NS; until the SYN comes again, the other session's segments may go to this client); or a node has an
   /// entry of a session that ended where it did not see it, the port serves another client by now, and the paths moved. The
   /// kernel's timeouts bound the latter.
-  [[nodiscard]] bool is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const {
+  [[nodiscard]] virtual bool is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const {
+    if (!is_full_nat) return false;
     const Session& owner = sessions[owner_of_it];
     if (!owner.unchecked.empty()) return true;
     if (!receiver) return false;
@@ -174,6 +193,14 @@ class Truth {
     // The client's port serves another session by now, too.
     return there.follows && sessions[*there.follows].protected_tuples.server_side == mapping;
   }
+
+ private:
+  struct PairHash {
+    std::size_t operator()(const TuplePair& pair) const {
+      return table_hash(pair.server_side, table_hash(pair.client_side, 3));
+    }
+  };
+  std::unordered_set<TuplePair, PairHash> backed_up_;
 };
 
 /// In front of each request and, shorter, each response.

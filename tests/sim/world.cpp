@@ -120,19 +120,21 @@ void World::plan_opinions() {
     agenda_.at(within_faults(), [this] {
       static constexpr ServerState kStates[] = {ServerState::usable, ServerState::drained, ServerState::down,
                                                 ServerState::down};
-      nodes_[random_.below(nodes_.size())]->set_state(random_.below(servers_.size()), kStates[random_.below(4)]);
+      nodes_[random_.below(nodes_.size())]->set_state(kPoolName, server_id(random_.below(servers_.size())),
+                                                      kStates[random_.below(4)]);
     });
   }
   for (std::size_t i = 0; i < plan_.load_reports; ++i) {
     agenda_.at(within_faults(), [this] {
-      nodes_[random_.below(nodes_.size())]->tell_load(random_.below(servers_.size()),
+      nodes_[random_.below(nodes_.size())]->tell_load(kPoolName, server_id(random_.below(servers_.size())),
                                                       static_cast<std::uint32_t>(random_.next()));
     });
   }
   if (plan_.state_changes == 0) return;
   agenda_.at(agenda_.now() + plan_.faults + seconds(3), [this] {
     for (const auto& node : nodes_) {
-      for (std::size_t server = 0; server < servers_.size(); ++server) node->set_state(server, ServerState::usable);
+      for (std::size_t server = 0; server < servers_.size(); ++server)
+        node->set_state(kPoolName, server_id(server), ServerState::usable);
     }
   });
 }

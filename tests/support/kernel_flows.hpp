@@ -2,9 +2,11 @@
 // A twin of conntrack with NAT that really translates packets: what a NodeEngine installs decides where packets go.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "asrp/base/time.hpp"
 #include "asrp/engine/flow_table.hpp"
@@ -51,10 +53,30 @@ class KernelFlows final : public engine::FlowTable {
     const std::shared_ptr<Entry> entry = found->second;
     by_tuple_.erase(client_side);
     by_tuple_.erase(entry->flow.tuples.server_side.reversed());
+    forget_mapping(inside_, inside_key(entry->flow.tuples), entry.get());
+    forget_mapping(outside_, outside_key(entry->flow.tuples), entry.get());
   }
 
   void set_mark(const Tuple& client_side, engine::FlowMark mark) override {
     if (const Match match = look_up(client_side); match.is_original) match.entry->flow.mark = mark;
+  }
+
+  std::optional<Endpoint> outside_of(Protocol protocol, const Endpoint& inside) override {
+    const Entry* entry = any_live(inside_, {inside, inside, protocol});
+    return entry == nullptr ? std::nullopt : std::optional(entry->flow.tuples.server_side.src);
+  }
+
+  std::optional<Endpoint> inside_of(Protocol protocol, const Endpoint& outside) override {
+    const Entry* entry = any_live(outside_, {outside, outside, protocol});
+    return entry == nullptr ? std::nullopt : std::optional(entry->flow.tuples.client_side.src);
+  }
+
+  bool has_session_with(Protocol protocol, const Endpoint& outside, const IpAddress& host) override {
+    const auto found = outside_.find({outside, outside, protocol});
+    if (found == outside_.end()) return false;
+    return std::any_of(found->second.begin(), found->second.end(), [&](const Entry* entry) {
+      return entry->flow.tuples.server_side.dst.address == host && now - entry->last_used <= lifetime(*entry);
+    });
   }
 
   /// The entry of a packet with this tuple, unless it has timed out.
@@ -106,7 +128,11 @@ class KernelFlows final : public engine::FlowTable {
       if (tuple == entry->flow.tuples.client_side) visit(entry->flow);
     }
   }
-  void clear() { by_tuple_.clear(); }
+  void clear() {
+    by_tuple_.clear();
+    inside_.clear();
+    outside_.clear();
+  }
   [[nodiscard]] std::size_t size() const { return by_tuple_.size() / 2; }
 
  private:
@@ -131,6 +157,8 @@ class KernelFlows final : public engine::FlowTable {
     entry->seen_reply = flow.one_way_suffices;
     by_tuple_[original] = entry;
     by_tuple_[reply] = entry;
+    inside_[inside_key(flow.tuples)].push_back(entry.get());
+    outside_[outside_key(flow.tuples)].push_back(entry.get());
     return engine::InstallResult::ok;
   }
 
@@ -163,7 +191,28 @@ class KernelFlows final : public engine::FlowTable {
     if (has_checksum) store_u16(packet, checksum_at, checksum);
   }
 
+  // Source NAT: the entries of a client's endpoint, and of the one by which it is seen.
+  using Mappings = std::unordered_map<Tuple, std::vector<const Entry*>, TupleHash>;
+  static Tuple inside_key(const TuplePair& t) { return {t.client_side.src, t.client_side.src, t.client_side.protocol}; }
+  static Tuple outside_key(const TuplePair& t) { return {t.server_side.src, t.server_side.src, t.server_side.protocol}; }
+  [[nodiscard]] const Entry* any_live(const Mappings& mappings, const Tuple& key) const {
+    const auto found = mappings.find(key);
+    if (found == mappings.end()) return nullptr;
+    for (const Entry* entry : found->second) {
+      if (now - entry->last_used <= lifetime(*entry)) return entry;
+    }
+    return nullptr;
+  }
+  static void forget_mapping(Mappings& mappings, const Tuple& key, const Entry* entry) {
+    const auto found = mappings.find(key);
+    if (found == mappings.end()) return;
+    std::erase(found->second, entry);
+    if (found->second.empty()) mappings.erase(found);
+  }
+
   std::unordered_map<Tuple, std::shared_ptr<Entry>, TupleHash> by_tuple_;
+  Mappings inside_;
+  Mappings outside_;
 };
 
 }  // namespace asrp::test
