@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "sim/act/truth.hpp"
+
+namespace asrp::sim::act {
+
+bool ActTruth::is_live(std::uint32_t id) const {
+  const Session& session = sessions[id];
+  const auto now_there = running.find(session.client_side);
+  const bool has_begun = now_there != running.end() && now_there->second == id;
+  return has_begun && !session.is_done && !session.was_reset && !session.is_abandoned;
+}
+
+void ActTruth::created(const TuplePair& tuples, const Maker& maker) {
+  if (!ranges_.in_range(tuples.client_side.src, tuples.server_side.src)) {
+    wrong("gateway: a port outside of its client's range, " + tuples.server_side.to_string());
+  }
+  const auto found = running.find(tuples.client_side);
+  if (found == running.end()) return wrong("gateway: made a session of nobody, " + tuples.client_side.to_string());
+  const std::uint32_t id = found->second;
+  const auto [place, is_new] = given_.try_emplace(tuples.server_side, Given{id, maker});
+  const Given former = place->second;
+  place->second = {id, maker};
+  if (is_new || former.id == id || !is_live(former.id) || !is_live(id)) return;
+  // A SYN that took two gateways has two mappings, and its connection lives by one of them.
+  const std::vector<Tuple>& peers = peers_[former.id];
+  const bool is_used = peers.empty() || std::find(peers.begin(), peers.end(), tuples.server_side) != peers.end();
+  if (!is_used) return;
+  ++ports_twice;
+  clients_twice_.insert(tuples.client_side.src.address);
+  clashed_.insert({id, former.id});
+  if (former.maker.node == maker.node && former.maker.life != maker.life) {
+    ++given_again;
+    return;
+  }
+  wrong("gateway " + std::to_string(maker.node) + ": an outside port that another session has, by gateway " +
+        std::to_string(former.maker.node) + ": " + tuples.server_side.to_string());
+}
+
+void ActTruth::stored(const TuplePair& tuples) {
+  Truth::stored(tuples);
+  const auto found = running.find(tuples.client_side);
+  if (found == running.end()) return;
+  Session& session = sessions[found->second];
+  const std::vector<Tuple>& peers = peers_[session.id];
+  if (!std::all_of(peers.begin(), peers.end(), [&](const Tuple& peer) { return peer == tuples.server_side; })) return;
+  session.is_protected = true;
+  session.protected_tuples = tuples;
+}
+
+void ActTruth::released(const TuplePair& tuples) {
+  Truth::released(tuples);
+  const auto found = running.find(tuples.client_side);
+  if (found == running.end() || !is_live(found->second)) return;
+  Session& session = sessions[found->second];
+  if (session.protected_tuples == tuples) session.is_protected = false;
+}
+
+void ActTruth::reached(std::uint32_t id, const Tuple& peer) {
+  if (!ranges_.in_range(sessions[id].client_side.src, peer.src)) {
+    wrong("server: a packet from outside of its client's range, " + peer.to_string());
+  }
+  std::vector<Tuple>& peers = peers_[id];
+  if (std::find(peers.begin(), peers.end(), peer) == peers.end()) peers.push_back(peer);
+}
+
+bool ActTruth::is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const {
+  return clashed_.contains(owner_of_it) || (receiver && (clashed_.contains(*receiver) || !is_live(*receiver)));
+}
+
+bool ActTruth::is_excused(std::uint32_t id) const {
+  return is_split(id) || is_outlived(id) || is_moved(id) || sessions[id].was_exposed || clashed_.contains(id);
+}
+
+}  // namespace asrp::sim::act
