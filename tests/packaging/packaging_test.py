@@ -61,6 +61,18 @@ class Units(unittest.TestCase):
             lines = re.findall(r"^(?:Ambient|Bounding|CapabilityBoundingSet)\S*=(.*)$", unit.read_text(encoding="utf-8"), re.M)
             self.assertEqual(lines, ["CAP_NET_ADMIN CAP_NET_RAW"] * 2, unit.name)
 
+    def test_a_unit_starts_nothing_that_a_minimal_system_lacks(self):
+        for unit in UNITS:
+            daemon = "/usr/sbin/" + re.split("[.@]", unit.name)[0]
+            programs = set(re.findall(r"^Exec\w+=[-+!:@]*(\S+)", unit.read_text(encoding="utf-8"), re.M))
+            self.assertEqual(programs, {daemon, "/bin/sh"}, unit.name)
+
+    def test_a_reload_checks_the_file_first_so_that_it_fails_if_that_is_wrong(self):
+        for unit in UNITS:
+            text = unit.read_text(encoding="utf-8")
+            check = re.search(r"^ExecStartPre=(.*)$", text, re.M).group(1)
+            self.assertEqual(re.findall(r"^ExecReload=(.*)$", text, re.M)[0], check, unit.name)
+
 
 class Changelog(unittest.TestCase):
     def changelog(self, what):
