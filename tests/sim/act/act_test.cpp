@@ -78,6 +78,7 @@ TEST_CASE("ACT: clients without a holder lose their sessions with a gateway, and
 TEST_CASE("ACT: UDP, one mapping for each session, or for each endpoint, also with explicit first packets") {
   Plan plan;
   plan.udp_percent = 80;
+  plan.clients = 250;  // so that each has some endpoints, with two sessions each
   for (const bool independent : {false, true}) {
     plan.endpoint_independent_udp = independent;
     for (const std::uint64_t seed : seeds(1400, 1)) play(plan, seed, plan.sessions / 200);

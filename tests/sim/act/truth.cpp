@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "sim/act/truth.hpp"
 
+#include "asrp/policy/port_choice.hpp"
+
 namespace asrp::sim::act {
 
 bool ActTruth::is_live(std::uint32_t id) const {
@@ -14,9 +16,15 @@ void ActTruth::created(const TuplePair& tuples, const Maker& maker) {
   if (!ranges_.in_range(tuples.client_side.src, tuples.server_side.src)) {
     wrong("gateway: a port outside of its client's range, " + tuples.server_side.to_string());
   }
+  const auto range = ranges_.range_of(tuples.client_side.src.address);
+  const bool chooses = range && !range->keeps_port && tuples.client_side.protocol == Protocol::tcp && ranges_.slices() > 1;
+  if (chooses && !slice_of(*range, static_cast<unsigned>(maker.node), ranges_.slices()).contains(tuples.server_side.src.port)) {
+    wrong("gateway " + std::to_string(maker.node) + ": a port of another one's slice, " + tuples.server_side.to_string());
+  }
   const auto found = running.find(tuples.client_side);
   if (found == running.end()) return wrong("gateway: made a session of nobody, " + tuples.client_side.to_string());
   const std::uint32_t id = found->second;
+  if (shares_mappings_ && tuples.client_side.protocol == Protocol::udp) check_mapping(tuples, id, maker);
   const auto [place, is_new] = given_.try_emplace(tuples.server_side, Given{id, maker});
   const Given former = place->second;
   place->second = {id, maker};
@@ -34,6 +42,22 @@ void ActTruth::created(const TuplePair& tuples, const Maker& maker) {
   }
   wrong("gateway " + std::to_string(maker.node) + ": an outside port that another session has, by gateway " +
         std::to_string(former.maker.node) + ": " + tuples.server_side.to_string());
+}
+
+/// At one gateway all sessions of a client's endpoint have one outside endpoint, and no other endpoint has that (RFC 4787 REQ-1
+/// and REQ-3).
+void ActTruth::check_mapping(const TuplePair& tuples, std::uint32_t id, const Maker& maker) {
+  Mappings& mappings = mappings_[{maker.node, maker.life}];
+  const Endpoint& inside = tuples.client_side.src;
+  const Endpoint& outside = tuples.server_side.src;
+  for (const auto& [from, to] : {std::pair(inside, outside), std::pair(outside, inside)}) {
+    const auto [place, is_new] = mappings.try_emplace(Tuple{from, from, Protocol::udp}, Mapped{to, id});
+    const Mapped former = place->second;
+    place->second = {to, id};
+    if (is_new || former.id == id || former.other == to || !is_live(former.id)) continue;
+    wrong("gateway " + std::to_string(maker.node) + ": a second mapping, " + tuples.client_side.to_string() + " as " +
+          outside.to_string() + ", of " + from.to_string() + " with " + former.other.to_string());
+  }
 }
 
 void ActTruth::stored(const TuplePair& tuples) {

@@ -2,8 +2,10 @@
 // What must hold of outside ports, beside what holds in both modes: each client has its own, and none is given twice.
 #pragma once
 
+#include <map>
 #include <unordered_set>
 
+#include "asrp/engine/nat_options.hpp"
 #include "asrp/policy/port_ranges.hpp"
 #include "sim/network.hpp"
 #include "sim/truth.hpp"
@@ -12,7 +14,7 @@ namespace asrp::sim::act {
 
 class ActTruth final : public Truth {
  public:
-  explicit ActTruth(const policy::PortRangeConfig& ranges) : ranges_(ranges) {}
+  explicit ActTruth(const engine::NatOptions& nat) : ranges_(nat.ranges), shares_mappings_(nat.endpoint_independent_udp) {}
 
   /// A gateway has made a session, for the one that has its client's port now: its outside endpoint is free, and in its
   /// client's range.
@@ -43,14 +45,24 @@ class ActTruth final : public Truth {
  private:
   [[nodiscard]] bool is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const override;
 
+  void check_mapping(const TuplePair& tuples, std::uint32_t id, const Maker& maker);
+
   struct Given {
     std::uint32_t id;
     Maker maker;
   };
+  struct Mapped {
+    Endpoint other;  // outside of an inside endpoint, inside of an outside one
+    std::uint32_t id;
+  };
+  using Mappings = std::unordered_map<Tuple, Mapped, test::TupleHash>;
+
   policy::PortRanges ranges_;
-  std::unordered_map<Tuple, Given, test::TupleHash> given_;      // by server-side tuple
-  std::unordered_map<std::uint32_t, std::vector<Tuple>> peers_;  // server-side tuples of sessions, as servers saw them
-  std::unordered_set<std::uint32_t> clashed_;                    // sessions
+  bool shares_mappings_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Mappings> mappings_;  // of UDP endpoints, by gateway and life of its table
+  std::unordered_map<Tuple, Given, test::TupleHash> given_;               // by server-side tuple
+  std::unordered_map<std::uint32_t, std::vector<Tuple>> peers_;           // server-side tuples of sessions, as servers saw them
+  std::unordered_set<std::uint32_t> clashed_;                             // sessions
   std::unordered_set<IpAddress, AddressHash> clients_twice_;
 };
 

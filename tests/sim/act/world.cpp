@@ -17,7 +17,7 @@ constexpr std::uint16_t kFirstPort = 10'000;
 World::World(const Plan& plan)
     : plan_(plan),
       random_(plan.seed),
-      truth_(gateway_options(plan, 0).nat->ranges),
+      truth_(*gateway_options(plan, 0).nat),
       network_(agenda_, random_),
       stacks_(agenda_, network_, truth_, random_),
       next_index_(plan.clients) {
