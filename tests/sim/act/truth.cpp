@@ -24,6 +24,10 @@ void ActTruth::created(const TuplePair& tuples, const Maker& maker) {
   const auto found = running.find(tuples.client_side);
   if (found == running.end()) return wrong("gateway: made a session of nobody, " + tuples.client_side.to_string());
   const std::uint32_t id = found->second;
+  const auto [made, is_first] = made_.try_emplace(id, tuples.server_side);
+  const Tuple before = made->second;
+  made->second = tuples.server_side;
+  if (!is_first && before != tuples.server_side && !is_backed_up({tuples.client_side, before})) made_twice_.insert(id);
   if (shares_mappings_ && tuples.client_side.protocol == Protocol::udp) check_mapping(tuples, id, maker);
   const auto [place, is_new] = given_.try_emplace(tuples.server_side, Given{id, maker});
   const Given former = place->second;

@@ -24,8 +24,11 @@ class ActTruth final : public Truth {
   void released(const TuplePair& tuples) override;
   /// A packet of a session came to its server.
   void reached(std::uint32_t id, const Tuple& peer) override;
-  /// A connection whose SYN took two gateways has its backup by one of its two mappings, and may live by the other.
-  [[nodiscard]] bool is_moved(std::uint32_t id) const override { return is_split(id) || Truth::is_moved(id); }
+  /// A connection whose SYN took two gateways, or that was asked for before its NS had come to the client, has its backup by
+  /// one of its two mappings, and may live by the other.
+  [[nodiscard]] bool is_moved(std::uint32_t id) const override {
+    return is_split(id) || made_twice_.contains(id) || Truth::is_moved(id);
+  }
 
   /// Which gateway made the session of a server's packet.
   [[nodiscard]] std::optional<std::uint64_t> maker_of(const Tuple& answer) const {
@@ -62,7 +65,9 @@ class ActTruth final : public Truth {
   std::map<std::pair<std::uint64_t, std::uint64_t>, Mappings> mappings_;  // of UDP endpoints, by gateway and life of its table
   std::unordered_map<Tuple, Given, test::TupleHash> given_;               // by server-side tuple
   std::unordered_map<std::uint32_t, std::vector<Tuple>> peers_;           // server-side tuples of sessions, as servers saw them
-  std::unordered_set<std::uint32_t> clashed_;                             // sessions
+  std::unordered_map<std::uint32_t, Tuple> made_;  // server-side tuples of sessions, as gateways made them last
+  std::unordered_set<std::uint32_t> made_twice_;   // sessions that had no backup when they were made a second time
+  std::unordered_set<std::uint32_t> clashed_;      // sessions
   std::unordered_set<IpAddress, AddressHash> clients_twice_;
 };
 
