@@ -47,8 +47,7 @@ void Clients::abandon(std::uint32_t id) {
   Session& session = truth_.sessions[id];
   const auto give_up = [&](Session& which) { done_ += std::exchange(which.is_abandoned, true) ? 0 : 1; };
   if (session.successor) give_up(truth_.sessions[*session.successor]);  // begins never
-  if (session.is_done || session.was_reset) return;
-  give_up(session);
+  if (!session.is_done && !session.was_reset) give_up(session);
   running->is_abandoned = true;
   if (running->tcp && !std::exchange(running->has_ended, true)) on_end(session);
 }
