@@ -19,7 +19,7 @@ Hello* HelloTable::find(const Tuple& flow) {
 Hello* HelloTable::add(const Tuple& flow, Cookie cookie, std::uint32_t sequence) {
   const std::uint32_t slot = hellos_.take();
   if (slot == kNoSlot) return nullptr;
-  hellos_[slot].hello = {.flow = flow, .cookie = cookie, .sequence = sequence};
+  hellos_[slot].hello = {.flow = flow, .cookie = cookie, .sequence = sequence, .again = {}};
   index_.insert(table_hash(flow, seed_), slot);
   return &hellos_[slot].hello;
 }
@@ -31,6 +31,7 @@ void HelloTable::remove(const Tuple& flow) {
 
 void HelloTable::remove_slot(std::uint32_t slot) {
   index_.erase(table_hash(hellos_[slot].hello.flow, seed_), slot);
+  hellos_[slot].hello.again = {};
   hellos_.give_back(slot);
 }
 
@@ -53,11 +54,12 @@ void HelloTable::sent(Hello& hello, std::uint32_t route, TimePoint now) {
 void HelloTable::settled(Hello& hello, TimePoint now) {
   const std::uint32_t slot = slot_of(hello.flow);
   ASRP_ASSERT(slot != kNoSlot);
+  hello.again = {};
   hellos_[slot].forget = now + kRepeats;
   set_timer(slot, hellos_[slot].forget);
 }
 
-void HelloTable::take_due(TimePoint now, std::vector<std::uint32_t>& unanswered_routes) {
+void HelloTable::take_due(TimePoint now, std::vector<std::uint32_t>& unanswered_routes, std::vector<Tuple>& repeatable) {
   while (const auto timer = timers_.pop(now)) {
     if (!hellos_.alive(timer->slot, timer->generation)) continue;
     Cell& cell = hellos_[timer->slot];
@@ -65,6 +67,7 @@ void HelloTable::take_due(TimePoint now, std::vector<std::uint32_t>& unanswered_
     if (cell.hello.is_waiting && now - cell.hello.sent >= kInterval) {
       cell.hello.is_waiting = false;
       unanswered_routes.push_back(cell.hello.route);
+      if (!cell.hello.again.empty()) repeatable.push_back(cell.hello.flow);
     }
     if (now >= cell.forget) {
       remove_slot(timer->slot);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "asrp/base/bytes.hpp"
 #include "asrp/base/cookie.hpp"
 #include "asrp/base/time.hpp"
 #include "asrp/base/tuple.hpp"
@@ -24,6 +25,7 @@ struct Hello {
   unsigned tries = 0;
   bool is_waiting = false;  // for the answer to its last HS
   TimePoint sent{};
+  Buffer again;  // the session's last packet as a separate one with the HS: sent if no other comes
 };
 
 class HelloTable {
@@ -49,8 +51,9 @@ class HelloTable {
   /// Its backup is stored.
   void settled(Hello& hello, TimePoint now);
 
-  /// Appends the routes of the HS that have become unanswered; forgets what is too old.
-  void take_due(TimePoint now, std::vector<std::uint32_t>& unanswered_routes);
+  /// Appends the routes of the HS that have become unanswered, and the sessions of those that can be sent again; forgets what
+  /// is too old.
+  void take_due(TimePoint now, std::vector<std::uint32_t>& unanswered_routes, std::vector<Tuple>& repeatable);
   [[nodiscard]] std::optional<TimePoint> next_due() const { return timers_.next(); }
   [[nodiscard]] std::size_t size() const { return hellos_.size(); }
 

@@ -13,7 +13,6 @@ namespace asrp::engine {
 namespace {
 
 constexpr unsigned kTries = 3;          // of a session, where no gateway has answered yet
-constexpr unsigned kTriesProven = 8;    // where one does
 constexpr std::uint8_t kFastOpen = 34;  // RFC 7413
 constexpr std::uint16_t kFastOpenExId = 0xF989;
 constexpr std::uint8_t kClosing = packet::kTcpFin | packet::kTcpRst;
@@ -100,7 +99,10 @@ void HolderEngine::Impl::greet(TimePoint now, const HolderInput& input) {
   const packet::PacketView& view = *input.view;
   const auto finish = [&] { outbox.accept(input.id, kMarkDone); };
   if (!is_greeted(view.tuple()) || is_backed(now, view)) return finish();
-  if (view.is_tcp() && (view.tcp_flags() & kClosing) != 0) return finish();
+  if (view.is_tcp() && (view.tcp_flags() & kClosing) != 0) {
+    if (Hello* hello = hellos.find(view.tuple())) hello->again.clear();
+    return finish();
+  }
   const std::uint32_t route = paths.route_of(view.tuple().dst.address);
   if (route == 0) return finish();
   const bool is_proven = evidence.state(route) == RouteEvidence::State::proven;
@@ -115,6 +117,7 @@ void HolderEngine::Impl::greet(TimePoint now, const HolderInput& input) {
     count(HolderCounter::hello_given_up);
     return finish();
   }
+  if (hello != nullptr && is_proven) keep_for_again(input, *hello);
   if (hello != nullptr && now - hello->sent < HelloTable::kInterval) return outbox.accept(input.id, mark);
   if (!evidence.may_begin(route, now)) {
     count(HolderCounter::hello_absent);
@@ -133,6 +136,7 @@ void HolderEngine::Impl::greet(TimePoint now, const HolderInput& input) {
     return outbox.accept(input.id, mark);
   }
   send_hello(now, input, *hello, is_proven);
+  if (is_proven) keep_for_again(input, *hello);
   note_hello(*hello, route, now);
 }
 
@@ -198,11 +202,13 @@ void HolderEngine::Impl::settle_hello(TimePoint now, const Tuple& flow) {
 
 void HolderEngine::Impl::watch_hellos(TimePoint now) {
   unanswered_routes.clear();
-  hellos.take_due(now, unanswered_routes);
+  repeatable.clear();
+  hellos.take_due(now, unanswered_routes, repeatable);
   for (const std::uint32_t route : unanswered_routes) {
     count(HolderCounter::hello_unanswered);
     if (evidence.unanswered(route)) count(HolderCounter::routes_absent);
   }
+  if (!repeatable.empty()) ask_again(now);
 }
 
 }  // namespace asrp::engine

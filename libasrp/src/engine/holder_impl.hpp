@@ -5,7 +5,7 @@
 //   holder_backup.cpp   NS: conflicts, storing, NA and NC
 //   holder_answer.cpp   QS: RS and RX; sending
 //   holder_push.cpp     PS into outgoing packets
-//   holder_hello.cpp    HS for outgoing packets, and what answers them
+//   holder_hello.cpp    HS for outgoing packets, and what answers them; holder_hello_again.cpp repeats them
 //   holder_life.cpp     how long a backup lives
 #pragma once
 
@@ -62,6 +62,9 @@ struct HolderInput {
 
 /// Set on a packet that takes its flow off the outgoing queue; the rules save it to the connmark (decision 22).
 inline constexpr std::uint32_t kMarkDone = 0x1;
+
+/// HS of a session whose route has a gateway that answers.
+inline constexpr unsigned kTriesProven = 8;
 
 struct HolderEngine::Impl {
   using Kind = HolderInput::Kind;
@@ -147,6 +150,9 @@ struct HolderEngine::Impl {
   bool answers_hello(const HolderInput& input);
   void settle_hello(TimePoint now, const Tuple& flow);
   void watch_hellos(TimePoint now);
+  // holder_hello_again.cpp
+  void keep_for_again(const HolderInput& input, Hello& hello);
+  void ask_again(TimePoint now);
 
   // holder_life.cpp
   void load(TimePoint now);
@@ -182,6 +188,7 @@ struct HolderEngine::Impl {
   RouteEvidence evidence;
   policy::RateLimiter hello_rate;
   std::vector<std::uint32_t> unanswered_routes;  // scratch
+  std::vector<Tuple> repeatable;                 // scratch
   Counters<HolderCounter> counters;
   Outbox outbox;
   bool ready = false;

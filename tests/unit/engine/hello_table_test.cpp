@@ -21,7 +21,8 @@ const Tuple kFlow = tcp_tuple("10.0.0.1:40000", "198.51.100.9:443");
 
 std::vector<std::uint32_t> due(HelloTable& table, TimePoint now) {
   std::vector<std::uint32_t> routes;
-  table.take_due(now, routes);
+  std::vector<Tuple> repeatable;
+  table.take_due(now, routes, repeatable);
   return routes;
 }
 
@@ -39,6 +40,21 @@ TEST_CASE("an HS is unanswered after a second, once") {
   REQUIRE(table.find(kFlow) != nullptr);
   CHECK(table.find(kFlow)->tries == 1);
   CHECK(table.find(kFlow.reversed()) == nullptr);
+}
+
+TEST_CASE("an HS can be sent again if there is a packet for it, until it is settled") {
+  HelloTable table(1);
+  std::vector<std::uint32_t> routes;
+  std::vector<Tuple> repeatable;
+  table.sent(*table.add(kFlow, Cookie{7}, 1), 3, kStart);
+  table.take_due(kStart + seconds(1), routes, repeatable);
+  CHECK(repeatable.empty());
+  table.find(kFlow)->again = octets_of("packet");
+  table.sent(*table.find(kFlow), 3, kStart + seconds(2));
+  table.take_due(kStart + seconds(3), routes, repeatable);
+  CHECK(repeatable == std::vector<Tuple>{kFlow});
+  table.settled(*table.find(kFlow), kStart + seconds(4));
+  CHECK(table.find(kFlow)->again.empty());
 }
 
 TEST_CASE("tries are remembered for a minute after the last") {
