@@ -22,6 +22,10 @@ class Gateways(Cluster):
     def holder_spaces(self) -> dict[int, Namespace]:
         return self.topology.clients if self.has_holders else {}
 
+    def knows_gateways(self, number: int) -> bool:
+        """Whether a holder has had an answer from one."""
+        return bool(self.ask_holder(number, "status")["gauges"]["routes_proven"])
+
     def backups(self) -> int:
         """What all holders have together."""
         return sum(self.ask_holder(number, "status")["gauges"]["act_backups"] for number in self.holders)

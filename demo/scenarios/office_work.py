@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 
 from lab import plan
+from lab.netns import Namespace
 from lab.waiting import Timeout, wait_for
 from scenarios.base import Lab, Result
 from screen.show import Show
@@ -55,6 +56,7 @@ class OfficeWork:
     def begin(self) -> None:
         """Opens all sessions; returns when each of them is at work."""
         clients = self.lab.topology.clients
+        self._first_contact()
         for number, space in clients.items():
             address, directory = self._site(number), self.lab.directory
             self._echo.append(EchoClient(space, address, plan.ECHO_PORT, self.options.idle))
@@ -80,6 +82,17 @@ class OfficeWork:
         self.show.say(f"{self.total} sessions: {len(self.downloads.transfers)} downloads, {len(self._shells)} ssh, {len(self._rates)} iperf3, "
                       f"{self.idle} idle connections, {self.players} players")
 
+    def _first_contact(self) -> None:
+        """Every client has been to the world before, so that its holder knows of the gateways."""
+        for number, space in self.lab.topology.clients.items():
+            command = ("curl", "-s", "-I", "-H", "Connection: close", "--max-time", "30", f"http://{plan.bracketed(self._site(number))}:{plan.HTTP_PORT}/")
+
+            def known(number: int = number, space: Namespace = space, command: tuple[str, ...] = command) -> bool:
+                space.run(*command, check=False)
+                return self.options.control or self.lab.gateways.knows_gateways(number)
+
+            wait_for(f"client{number} to meet a gateway", known, limit=_LIMIT)
+
     @property
     def idle(self) -> int:
         return self.options.idle * len(self._echo)
@@ -103,6 +116,13 @@ class OfficeWork:
             return sum(octets) >= share * goal and sorted(octets)[len(octets) // 10] > 0 or running == 0
 
         wait_for(what, reached, limit=2 * _LIMIT, every=0.05)
+
+    def chat(self) -> None:
+        """Everybody says something, and hears what is said."""
+        for group in self._echo:
+            group.send(f"speak {_LIMIT}")
+        self._hear_shells(_LIMIT)
+        self._note_echo()
 
     # --- events -----------------------------------------------------------------------------------------------------
 

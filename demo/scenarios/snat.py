@@ -21,6 +21,7 @@ ABOUT = "an office behind three gateways with source NAT: two are killed one aft
 CLIENTS = 8
 SITES = 3
 _BACKUP_LIMIT = 60.0
+_CHAT_INTERVAL = 1.2  # more than what is between two HS of a session
 
 
 class Snat:
@@ -66,11 +67,23 @@ class Snat:
         return result
 
     def _backed_up(self) -> None:
-        """Every session of the load has its backup, before anything happens."""
-        if not self.options.control:
-            gateways = self.lab.gateways
-            wait_for("a backup of each session", lambda: gateways.backups() >= self.work.total, limit=_BACKUP_LIMIT, every=0.1)
-            self.show.say(f"the holders have {gateways.backups()} backups")
+        """Every session of the load has its backup, before anything happens. With loss an HS or its answer may have gone, and the
+        session's next packet after a second asks again."""
+        if self.options.control:
+            return
+        gateways, chatted = self.lab.gateways, time.monotonic()
+
+        def complete() -> bool:
+            nonlocal chatted
+            if gateways.backups() >= self.work.total:
+                return True
+            if time.monotonic() > chatted + _CHAT_INTERVAL:
+                self.work.chat()
+                chatted = time.monotonic()
+            return False
+
+        wait_for("a backup of each session", complete, limit=_BACKUP_LIMIT, every=0.1)
+        self.show.say(f"the holders have {gateways.backups()} backups")
 
     # --- events -----------------------------------------------------------------------------------------------------
 
