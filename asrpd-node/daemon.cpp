@@ -7,6 +7,7 @@
 #include "asrpd-node/flow_rules.hpp"
 #include "asrpd-node/hinting_events.hpp"
 #include "asrpd-node/load_receiver.hpp"
+#include "asrpd-node/mapping_watch.hpp"
 #include "asrpd-node/nat_status.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/server_watch.hpp"
@@ -104,6 +105,7 @@ class Node final : public frame::Daemon, private NodeAccess {
 
   Outcome adopt(const NodeConfig& next);
   Outcome prepare_host(const NodeConfig& config);
+  Outcome follow_mappings(const NodeConfig& config);
   Outcome keep_epochs(const NodeConfig& config, const State& told);
   void reconfigure_engines(const NodeConfig& config);
   [[nodiscard]] Measured measured() const;
@@ -126,9 +128,10 @@ class Node final : public frame::Daemon, private NodeAccess {
   Digests digests_;                                      // of what is in force
   std::vector<std::unique_ptr<HintingEvents>> hinting_;  // one for each worker
   std::optional<MessageExchange> exchange_;              // where there are several workers
+  std::optional<MappingWatch> mappings_;                 // ACT mode
   std::unique_ptr<Worker> worker_;  // the first: in the frame's loop, with all that is done once for the node
   std::vector<std::unique_ptr<Further>> further_;
-  std::unique_ptr<TableSweep> sweep_;
+  std::unique_ptr<TableSweep> sweep_;  // its thread uses mappings_
   runtime::SystemRandom random_;
   std::optional<ServerWatch> servers_;
   std::uint64_t revision_ = 0;
@@ -162,6 +165,7 @@ frame::Daemon::Outcome Node::open_edges() {
   auto swept = open_conntrack(config_);
   if (!swept) return Failure{swept.error()};
   sweep_ = TableSweep::open(loop(), std::move(*swept));
+  if (config_.nat) mappings_.emplace(loop(), *sweep_, random_.u64());
   return Done{};
 }
 
@@ -170,8 +174,12 @@ frame::Daemon::Outcome Node::begin() {
   state_ = load_state(config_.state_dir, trouble);
   if (!trouble.empty()) log_error("state", trouble);
   if (auto done = prepare_host(config_); !done) return done;
-  worker_->begin(config_, engine_options(config_, state_), hinting(events()));
-  for (const auto& each : further_) each->worker->begin(config_, engine_options(config_, state_), hinting(each->events));
+  if (auto done = follow_mappings(config_); !done) return done;
+  if (mappings_) mappings_->load(worker_->edges().conntrack);
+  Mappings* const mappings = mappings_ ? &mappings_->mappings() : nullptr;
+  worker_->begin(config_, engine_options(config_, state_), hinting(events()), mappings);
+  for (const auto& each : further_)
+    each->worker->begin(config_, engine_options(config_, state_), hinting(each->events), mappings);
   digests_ = digests_of(worker_->engine().options());
   loads_.configure(config_);
   if (auto done = watch_servers(); !done) return done;
@@ -261,6 +269,11 @@ void Node::count_sessions(std::function<void(const SessionCount& sessions)> coun
       });
 }
 
+frame::Daemon::Outcome Node::follow_mappings(const NodeConfig& config) {
+  if (!mappings_) return Done{};
+  return mappings_->configure(config.nat->settings, worker_->edges().conntrack.fill().maximum);
+}
+
 /// State file and sysctls for `config`, whose rules are in place.
 frame::Daemon::Outcome Node::prepare_host(const NodeConfig& config) {
   std::string trouble;
@@ -300,6 +313,7 @@ void Node::reconfigure_engines(const NodeConfig& config) {
 
 frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   if (auto done = prepare_host(next); !done) return done;
+  if (auto done = follow_mappings(next); !done) return done;
   const std::vector<engine::Service> before = worker_->engine().options().services;
   reconfigure_engines(next);
   config_ = next;
@@ -364,6 +378,7 @@ void Node::begin_watching() {
   if (reports_) watch(reports_->descriptor(), [this] { take_reports(); });
   loop().every(config_.recovery.unprotected_interval, [this] { sweep_marked(); });
   loop().every(kFillInterval, [this] { worker_->driver().check_table_fill(); });
+  if (mappings_) mappings_->begin();
   sweep_untranslated();
   sweep_marked();
 }
@@ -404,19 +419,22 @@ Measured Node::measured() const {
   for (const auto& each : further_) each->thread->call([&](Worker& worker) { sum += of(worker); });
   append_health_counters(sum.counters, servers_->health().looks(), servers_->health().failed_looks());
   loads_.append_counters(sum.counters);
+  if (mappings_) append_mapping_counters(sum.counters, mappings_->mappings().statistics());
   return sum;
 }
 
 std::vector<runtime::CounterLine> Node::counter_lines() const { return measured().counters; }
 
 std::string Node::status_members() const {
-  return mode_members(config_) + node::status_members(worker_->engine().options(), measured().gauges,
-                                                      worker_->edges().conntrack.fill(), servers_->gauges(), load_status());
+  return mode_members(config_) + (mappings_ ? mapping_members(mappings_->mappings().statistics()) : "") +
+         node::status_members(worker_->engine().options(), measured().gauges, worker_->edges().conntrack.fill(),
+                              servers_->gauges(), load_status());
 }
 
 void Node::add_metrics(runtime::MetricsPage& page) const {
   node::add_metrics(page, measured(), worker_->engine().options(), digests_, worker_->edges().conntrack.fill(),
                     servers_->gauges(), load_status());
+  if (mappings_) add_mapping_metrics(page, mappings_->mappings().statistics());
 }
 
 void Node::for_each_worker(const std::function<void(Worker&)>& task) {

@@ -14,6 +14,7 @@ using config::Reader;
 using config::shown;
 using config::Writer;
 using engine::ExplicitFirst;
+using engine::Filtering;
 using engine::NatNoSession;
 using engine::OnExhausted;
 using policy::ClientMapping;
@@ -36,6 +37,22 @@ void read_explicit_first(Reader& reader, std::vector<ExplicitFirst>& out) {
   }
 }
 
+/// A list that is there says of each protocol whether it is.
+void read_endpoint_independent(Reader& reader, engine::NatOptions& out) {
+  std::vector<std::string> words;
+  reader.texts("endpoint_independent", words);
+  if (reader.has("endpoint_independent")) out.endpoint_independent_udp = out.endpoint_independent_tcp = false;
+  for (const std::string& word : words) {
+    if (word == "udp") {
+      out.endpoint_independent_udp = true;
+    } else if (word == "tcp") {
+      out.endpoint_independent_tcp = true;
+    } else {
+      reader.problem("endpoint_independent", "found " + shown(word) + ", allowed are \"udp\", \"tcp\"");
+    }
+  }
+}
+
 /// Names as rules take them; a '+' at the end stands for whatever follows.
 void read_interfaces(Reader& reader, std::vector<std::string>& out) {
   constexpr std::size_t kLongest = 15;  // IFNAMSIZ without its end
@@ -53,6 +70,11 @@ void read_settings(Reader& reader, NatConfig& config) {
   engine::NatOptions& out = config.settings;
   reader.integer("slices", out.ranges.slices, 1, policy::kMaxSlices);
   reader.boolean("port_parity", out.port_parity);
+  read_endpoint_independent(reader, out);
+  reader.choice<Filtering>(
+      "filtering", out.filtering,
+      {{"address-port", Filtering::address_port}, {"address", Filtering::address}, {"endpoint", Filtering::endpoint}});
+  reader.boolean("hairpin", out.hairpin);
   reader.choice<OnExhausted>("on_exhausted", out.on_exhausted, {{"drop", OnExhausted::drop}, {"icmp", OnExhausted::icmp}});
   reader.choice<NatNoSession>("no_session", out.no_session,
                               {{"create", NatNoSession::create}, {"reset", NatNoSession::reset}, {"drop", NatNoSession::drop}});
@@ -221,6 +243,11 @@ void check_nat(const NatConfig& nat, NatTables& tables, const std::vector<IpAddr
     tables.nat.warning("explicit_first",
                        "\"any\": after the loss of a gateway each UDP packet of a client begins a new session, with another "
                        "outside port perhaps; the client's backup is not asked for");
+  const engine::NatOptions& settings = nat.settings;
+  if (settings.filtering != Filtering::address_port && !settings.endpoint_independent_udp && !settings.endpoint_independent_tcp)
+    tables.nat.warning("filtering", "\"" + std::string(name_of(settings.filtering)) +
+                                        "\" has no effect: endpoint_independent names no protocol, and a port of one session "
+                                        "takes packets of that session alone");
 }
 
 void write_nat(Writer& out, const NatConfig& nat) {
@@ -233,6 +260,12 @@ void write_nat(Writer& out, const NatConfig& nat) {
   out.table("nat");
   out.integer("slices", s.ranges.slices);
   out.boolean("port_parity", s.port_parity);
+  std::vector<std::string> independent;
+  if (s.endpoint_independent_udp) independent.push_back(Writer::quoted("udp"));
+  if (s.endpoint_independent_tcp) independent.push_back(Writer::quoted("tcp"));
+  out.raw("endpoint_independent", Writer::list(independent));
+  out.text("filtering", name_of(s.filtering));
+  out.boolean("hairpin", s.hairpin);
   out.text("on_exhausted", name_of(s.on_exhausted));
   out.text("no_session", name_of(s.no_session));
   std::vector<std::string> first;
@@ -259,6 +292,18 @@ void write_nat(Writer& out, const NatConfig& nat) {
     out.text("outside", each.outside.to_string());
     out.text("ports", ports_text(each.first_port, each.last_port));
   }
+}
+
+std::string_view name_of(Filtering filtering) {
+  switch (filtering) {
+    case Filtering::address_port:
+      return "address-port";
+    case Filtering::address:
+      return "address";
+    case Filtering::endpoint:
+      return "endpoint";
+  }
+  return "";
 }
 
 std::string_view name_of(OnExhausted on_exhausted) { return on_exhausted == OnExhausted::icmp ? "icmp" : "drop"; }

@@ -54,6 +54,7 @@ void check_nat(const NatConfig& nat, NatTables& tables, const std::vector<IpAddr
 void write_nat(config::Writer& out, const NatConfig& nat);
 
 /// The words of the configuration.
+std::string_view name_of(engine::Filtering filtering);
 std::string_view name_of(engine::OnExhausted on_exhausted);
 std::string_view name_of(engine::NatNoSession no_session);
 std::string_view name_of(engine::ExplicitFirst explicit_first);

@@ -41,12 +41,32 @@ void add_mode_metrics(runtime::MetricsPage& page, const engine::NodeOptions& opt
   page.gauge("nat_networks", "ACT mode: networks of clients", static_cast<double>(options.nat->ranges.networks.size()));
 }
 
+std::string mapping_members(const Mappings::Statistics& mappings) {
+  return "\"mappings\":" + std::to_string(mappings.mappings) + ",\"mapped_sessions\":" + std::to_string(mappings.sessions) +
+         ",";
+}
+
+void add_mapping_metrics(runtime::MetricsPage& page, const Mappings::Statistics& mappings) {
+  page.gauge("nat_mappings", "ACT mode: endpoints of clients that have one outside port for all their sessions",
+             static_cast<double>(mappings.mappings));
+  page.gauge("nat_mapped_sessions", "ACT mode: their sessions", static_cast<double>(mappings.sessions));
+}
+
+void append_mapping_counters(std::vector<runtime::CounterLine>& lines, const Mappings::Statistics& mappings) {
+  lines.push_back({"mappings.looks", mappings.looks, "ACT mode: looks through the table for clients' mappings"});
+  lines.push_back({"mappings.lost", mappings.lost, "ACT mode: times that the kernel could not tell of all sessions that end"});
+  lines.push_back({"mappings.taken", mappings.taken, "ACT mode: ports not given because another endpoint has just got them"});
+  lines.push_back({"mappings.no_room", mappings.no_room, "ACT mode: sessions that the index of mappings had no room for"});
+}
+
 void add_to_placement(runtime::Digest& digest, const engine::NodeOptions& options) {
   if (!options.nat) return;
   const engine::NatOptions& nat = *options.nat;
   digest.add(policy::PortRanges(nat.ranges).canonical());
   digest.add(to_hex(options.placement_key));
   digest.add(nat.port_parity ? "parity" : "any");
+  digest.add(nat.endpoint_independent_udp ? "udp by endpoint" : "udp by session");
+  digest.add(nat.endpoint_independent_tcp ? "tcp by endpoint" : "tcp by session");
   for (const Prefix& each : nat.untranslated) digest.add(each.to_string());
   for (const policy::PortRangeConfig& past : nat.past_ranges) digest.add(policy::PortRanges(past).canonical());
 }

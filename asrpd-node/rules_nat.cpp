@@ -83,9 +83,12 @@ class NatBuilder {
 
   Result<Done, io::IoError> add_outside() {
     std::vector<std::string>& net = texts_.prerouting;
+    const engine::NatOptions& nat = config_.nat->settings;
+    const bool may_begin = nat.endpoint_independent_tcp && nat.filtering != engine::Filtering::address_port;
     for (const OutsideBlock& outside : outside_) {
-      // From outside a SYN never asks for a session (decision 26); those of clients the raw tap has taken.
-      once(net, outside.match(Protocol::tcp) + "--syn " + kUnknown + "-j DROP");
+      // From outside a SYN asks nobody (decision 26), so the daemon needs to see it only where a mapping may take it. Those of
+      // clients the raw tap has taken.
+      if (!may_begin) once(net, outside.match(Protocol::tcp) + "--syn " + kUnknown + "-j DROP");
       for (const Protocol protocol : {Protocol::tcp, Protocol::udp})
         once(net, outside.match(protocol) + kUnknown + queues_.stray);
     }

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "asrpd-node/mappings.hpp"
 #include "runtime/files.hpp"
 #include "runtime/log.hpp"
 #include "runtime/sysctl.hpp"
@@ -97,6 +98,9 @@ std::vector<Sysctl> wanted_sysctls(const NodeConfig& config) {
   if (!config.nat) return out;
   for (const char* const state : {"syn_recv", "fin_wait", "close_wait", "last_ack", "time_wait"})
     out.push_back({prefix + "tcp_timeout_" + state, in_seconds(kNatTransitory)});
+  // All entries tell of their end, also those that were made while nobody listened.
+  const engine::NatOptions& nat = config.nat->settings;
+  if (wants_mappings(nat, Protocol::udp) || wants_mappings(nat, Protocol::tcp)) out.push_back({prefix + "events", 1});
   return out;
 }
 

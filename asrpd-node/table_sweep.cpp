@@ -35,6 +35,7 @@ class Sweep final : public TableSweep {
     }
     changed_.notify_one();
   }
+  bool was_whole() const override { return whole_; }
 
  private:
   struct Job {
@@ -61,6 +62,7 @@ class Sweep final : public TableSweep {
 
   void sweep(const Job& job) {
     std::vector<engine::FlowEntry> piece;
+    bool whole = false;
     const auto visit = [&](const engine::FlowEntry& entry) {
       if (!job.wanted(entry)) return;
       piece.push_back(entry);
@@ -74,12 +76,14 @@ class Sweep final : public TableSweep {
         table_->for_each_untranslated(visit);
         break;
       case What::translated:
-        table_->for_each(visit);
+        whole = table_->for_each(visit);
         break;
     }
     if (!piece.empty()) hand_over(job.taken, std::move(piece));
-    loop_.post([alive = std::weak_ptr<bool>(alive_), done = job.done] {
-      if (!alive.expired()) done();
+    loop_.post([alive = std::weak_ptr<bool>(alive_), this, whole, done = job.done] {
+      if (alive.expired()) return;
+      whole_ = whole;
+      done();
     });
   }
 
@@ -103,7 +107,8 @@ class Sweep final : public TableSweep {
   runtime::EventLoop& loop_;
   std::unique_ptr<io::Conntrack> table_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
-  std::mutex mutex_;  // all below
+  bool whole_ = false;  // the loop's thread
+  std::mutex mutex_;    // all below
   std::condition_variable changed_;
   std::deque<Job> jobs_;
   bool handed_ = false;

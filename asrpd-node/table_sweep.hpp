@@ -34,6 +34,8 @@ class TableSweep {
 
   /// Begins, or does so when what was begun before is done. A sweep for marked entries is left out while one is under way.
   virtual void begin(What what, Wanted wanted, Taken taken, Done done) = 0;
+  /// In a Done: whether the sweep has seen the whole table. Known of What::translated alone.
+  [[nodiscard]] virtual bool was_whole() const = 0;
 };
 
 }  // namespace asrp::node

@@ -66,9 +66,11 @@ engine::NodeOptions Worker::own(engine::NodeOptions options) const {
   return options;
 }
 
-void Worker::begin(const NodeConfig& config, engine::NodeOptions options, engine::EventSink& events) {
+void Worker::begin(const NodeConfig& config, engine::NodeOptions options, engine::EventSink& events, Mappings* mappings) {
   const MarksConfig& marks = config.marks;
-  engine_.emplace(own(std::move(options)), *conntrack_, *edges_.paths, random_, events);
+  engine::FlowTable* flows = conntrack_.get();
+  if (mappings != nullptr) flows = &mapped_.emplace(*conntrack_, *mappings);
+  engine_.emplace(own(std::move(options)), *flows, *edges_.paths, random_, events);
   driver_.emplace(*engine_, edges(), DriverOptions{config.queue.base, workers_, marks.admitted, marks.flow, marks.own},
                   runtime::monotonic_now);
   if (exchanged_ != nullptr) exchanged_->set_expects([this](Octets message) { return engine_->expects(message); });

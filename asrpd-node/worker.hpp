@@ -12,6 +12,7 @@
 #include "asrp/base/result.hpp"
 #include "asrp/engine/node_engine.hpp"
 #include "asrpd-node/config.hpp"
+#include "asrpd-node/mapped_flows.hpp"
 #include "asrpd-node/node_driver.hpp"
 #include "asrpd-node/worker_messages.hpp"
 #include "frame/engine_timer.hpp"
@@ -32,8 +33,8 @@ class Worker {
   static Result<std::unique_ptr<Worker>, io::IoError> open(const NodeConfig& config, unsigned number,
                                                            MessageExchange* exchange);
 
-  /// Makes the engine; once. `events` must outlive the object.
-  void begin(const NodeConfig& config, engine::NodeOptions options, engine::EventSink& events);
+  /// Makes the engine; once. `events` must outlive the object, and so must `mappings`: those of ACT mode, else none.
+  void begin(const NodeConfig& config, engine::NodeOptions options, engine::EventSink& events, Mappings* mappings);
   void reconfigure(engine::NodeOptions options);
 
   [[nodiscard]] engine::NodeEngine& engine() { return *engine_; }
@@ -51,6 +52,7 @@ class Worker {
   frame::PacketEdges edges_;
   WorkerMessages* exchanged_ = nullptr;  // edges_.messages, where there are several workers
   std::unique_ptr<io::Conntrack> conntrack_;
+  std::optional<MappedFlows> mapped_;
   std::optional<engine::NodeEngine> engine_;
   std::optional<NodeDriver> driver_;
 };

@@ -63,7 +63,7 @@ class KernelConntrack final : public Conntrack {
   void remove(const Tuple& client_side) override;
   void set_mark(const Tuple& client_side, engine::FlowMark mark) override;
   void for_each_marked(const std::function<void(const engine::FlowEntry&)>& visit) override;
-  void for_each(const std::function<void(const engine::FlowEntry&)>& visit) override;
+  bool for_each(const std::function<void(const engine::FlowEntry&)>& visit) override;
   void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) override;
   void for_each_detail(const std::function<void(const Detail&)>& visit) override;
   void end_visits() override { visits_ended_ = true; }
@@ -78,7 +78,7 @@ class KernelConntrack final : public Conntrack {
   template <typename OnError, typename OnEntry>
   bool drain(const OnError& on_error, const OnEntry& on_entry, std::size_t expected = ~std::size_t{0});
   template <typename Visit>
-  void dump(std::uint32_t mark, std::uint32_t mask, const Visit& visit);
+  bool dump(std::uint32_t mark, std::uint32_t mask, const Visit& visit);
 
   ConntrackOptions options_;
   NetlinkSocket requests_;
@@ -233,22 +233,26 @@ void KernelConntrack::set_mark(const Tuple& client_side, engine::FlowMark mark) 
   drain([](std::uint32_t, int) {}, [](const ConntrackEntry&) {});
 }
 
+// False if it ended early.
 template <typename Visit>
-void KernelConntrack::dump(std::uint32_t mark, std::uint32_t mask, const Visit& visit) {
+bool KernelConntrack::dump(std::uint32_t mark, std::uint32_t mask, const Visit& visit) {
   std::array<std::uint8_t, kLongestConntrackMessage> request{};
   Buffer area(kReceiveSize);
   const std::size_t size = write_dump(request.data(), sequence_++, mark, mask);
-  if (visits_ended_ || dumps_.send(Octets(request).first(size)) != 0) return;
+  if (visits_ended_ || dumps_.send(Octets(request).first(size)) != 0) return false;
+  bool whole = false;
   for (bool done = false; !done && !visits_ended_;) {
     const ssize_t got = dumps_.receive(area, true);
     if (got < 0 && errno == ENOBUFS) continue;
-    if (got < 0) return;
+    if (got < 0) return false;
     for_each_message(Octets(area).first(static_cast<std::size_t>(got)), [&](const nlmsghdr& header, Octets payload) {
       if (header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR) done = true;
+      if (header.nlmsg_type == NLMSG_DONE) whole = true;
       if (!is_conntrack_entry(header.nlmsg_type) || visits_ended_) return;
       if (const auto entry = read_entry(payload)) visit(*entry);
     });
   }
+  return whole && !visits_ended_;
 }
 
 // The kernel's filter is "mark under mask equals": one dump for each bit.
@@ -258,8 +262,8 @@ void KernelConntrack::for_each_marked(const std::function<void(const engine::Flo
        [&](const ConntrackEntry& entry) { visit(entry_of(entry)); });
 }
 
-void KernelConntrack::for_each(const std::function<void(const engine::FlowEntry&)>& visit) {
-  dump(0, 0, [&](const ConntrackEntry& entry) {
+bool KernelConntrack::for_each(const std::function<void(const engine::FlowEntry&)>& visit) {
+  return dump(0, 0, [&](const ConntrackEntry& entry) {
     if (is_translated(entry)) visit(entry_of(entry));
   });
 }

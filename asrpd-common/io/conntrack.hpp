@@ -27,8 +27,8 @@ class Conntrack : public engine::FlowTable {
   /// Visits every entry whose mark has the waiting or unprotected bit (a dump for each bit, filtered by
   /// the kernel). A visitor may use the table.
   virtual void for_each_marked(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
-  /// Visits every translated entry of the protocols TCP and UDP.
-  virtual void for_each(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
+  /// Visits every translated entry of the protocols TCP and UDP. False if it had to end before the last one.
+  virtual bool for_each(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
   /// Visits the others of these protocols, which translate nothing. A visitor may use the table.
   virtual void for_each_untranslated(const std::function<void(const engine::FlowEntry&)>& visit) = 0;
   /// Visits every translated entry of the protocols TCP and UDP with all that the kernel tells of it.

@@ -11,6 +11,7 @@
 
 #include "asrpd-holder/status.hpp"
 #include "asrpd-node/load_receiver.hpp"
+#include "asrpd-node/nat_status.hpp"
 #include "asrpd-node/status.hpp"
 #include "driver/twins.hpp"
 #include "frame/daemon.hpp"
@@ -37,9 +38,11 @@ MetricsPage node_page() {
   node::Measured measured = node::measured(engine, twins.edges(), {});
   node::append_health_counters(measured.counters, 0, 0);
   node::LoadReceiver([](const auto&, const auto&, std::uint32_t) {}).append_counters(measured.counters);
+  node::append_mapping_counters(measured.counters, {});
   engine::NodeOptions both = engine.options();  // a node has one or the other; the page of the document has all
   both.nat = nat_options().nat;
   node::add_metrics(page, measured, both, {"0", "0"}, {}, {}, {});
+  node::add_mapping_metrics(page, {});
   return page;
 }
 

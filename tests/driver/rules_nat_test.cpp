@@ -129,6 +129,25 @@ TEST_CASE("ACT rules: with mapping prefix all ports are the clients'; IPv6 has n
   CHECK(!has(net, "--dport 2048"));
 }
 
+TEST_CASE("ACT rules: a SYN from outside is asked about only where a filter may let it in") {
+  const std::string drop = "-p tcp -d 192.0.2.0/29 --dport 2048:65535 --syn -m conntrack ! --ctstate SNAT -j DROP";
+  const std::string ask = "-p tcp -d 192.0.2.0/29 --dport 2048:65535 -m conntrack ! --ctstate SNAT -j NFQUEUE --queue-num 8";
+  const auto net_with = [](const std::string& keys) {
+    const auto set = node::node_rules(config_of(changed("[nat]\n", "[nat]\n" + keys)), Family::v4);
+    REQUIRE(set);
+    return test::rules_of(*set, "mangle", "PREROUTING");
+  };
+  for (const char* const strict : {"", "filtering = \"endpoint\"\n", "endpoint_independent = [\"tcp\"]\n"}) {
+    const auto net = net_with(strict);
+    CHECK(position(net, drop) < position(net, ask));
+  }
+  for (const char* const filtering : {"address", "endpoint"}) {
+    const auto net = net_with("endpoint_independent = [\"tcp\"]\nfiltering = \"" + std::string(filtering) + "\"\n");
+    CHECK(!has(net, drop));
+    position(net, ask);
+  }
+}
+
 TEST_CASE("ICMP errors about packets of a network are found by the quoted address's leading bits") {
   CHECK(config::icmp_error_filter(*Prefix::parse("10.1.0.0/20"), true) ==
         "icmp and (icmp[0]==3 or icmp[0]==11 or icmp[0]==12) and icmp[20:4]&0xfffff000==0x0a010000");
@@ -156,7 +175,11 @@ TEST_CASE("ACT sysctls: RFC 4787 REQ-5 and RFC 5382 REQ-5 by default") {
                                                      {prefix + "tcp_timeout_close_wait", 240},
                                                      {prefix + "tcp_timeout_last_ack", 240},
                                                      {prefix + "tcp_timeout_time_wait", 240},
+                                                     {prefix + "events", 1},
                                                  });
+  // Nobody asks for ends where no port is one endpoint's.
+  CHECK(node::wanted_sysctls(config_of(changed("[nat]\n", "[nat]\nendpoint_independent = []\n"))).back().name ==
+        prefix + "tcp_timeout_time_wait");
 }
 
 TEST_CASE("gateways that map alike show one digest, whatever their slice; every difference of the networks shows") {
@@ -167,6 +190,9 @@ TEST_CASE("gateways that map alike show one digest, whatever their slice; every 
   CHECK(digest(changed("192.0.2.9", "192.0.2.10")) != base);
   CHECK(digest(changed("[nat]\n", "[nat]\nslices = 8\n")) != base);
   CHECK(digest(changed("[nat]\n", "[nat]\nport_parity = true\n")) != base);
+  CHECK(digest(changed("[nat]\n", "[nat]\nendpoint_independent = [\"udp\", \"tcp\"]\n")) != base);
+  CHECK(digest(changed("[nat]\n", "[nat]\nendpoint_independent = []\n")) != base);
+  CHECK(digest(changed("[nat]\n", "[nat]\nfiltering = \"endpoint\"\nhairpin = false\n")) == base);  // a gateway's own
   CHECK(digest(changed("172.16.0.0/12", "172.16.0.0/13")) != base);
   CHECK(digest(changed("placement_key = \"00", "placement_key = \"01")) != base);
 }

@@ -50,6 +50,7 @@ TEST_CASE("a sweep brings every wanted entry, in the loop's thread, in pieces") 
       },
       [&] {
         CHECK(ports.size() == kEntries - 1);
+        CHECK(sweep->was_whole());
         loop.stop();
       });
   loop.set_timer(runtime::monotonic_now() + std::chrono::seconds(20), [&] { loop.stop(); });

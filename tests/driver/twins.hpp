@@ -35,9 +35,10 @@ class MemoryConntrack final : public io::Conntrack {
     for (const engine::FlowEntry& entry : table.entries)
       if (entry.mark != engine::FlowMark::none && !visits_ended_) visit(entry);
   }
-  void for_each(const std::function<void(const engine::FlowEntry&)>& visit) override {
+  bool for_each(const std::function<void(const engine::FlowEntry&)>& visit) override {
     for (const engine::FlowEntry& entry : table.entries)
       if (!visits_ended_) visit(entry);
+    return !visits_ended_;
   }
   void for_each_detail(const std::function<void(const Detail&)>& visit) override {
     for (const Detail& each : details)

@@ -39,8 +39,7 @@ bool NodeEngine::Impl::act_choose_port(Install& install) const {
   const policy::PortUse use = nat.use_of(client.protocol);
   Endpoint& src = install.flow.tuples.server_side.src;
   const bool shared = use == policy::PortUse::endpoint && !install.range.keeps_port;
-  if (shared && !install.mapping_tried) {
-    install.mapping_tried = true;
+  if (shared && !install.mapping_failed) {  // at each try: another worker may have given it one meanwhile
     const auto known = flows_.outside_of(client.protocol, client.src);
     install.by_mapping = known && nat.ranges.in_range(client.src, *known);
     if (install.by_mapping) {
@@ -65,6 +64,7 @@ NodeCounter NodeEngine::Impl::act_next_port(TimePoint now, Install& install) {
   if (install.from_outside) return Counter::drops_conflict;  // its port is given
   if (install.by_mapping) {  // another session has it towards that server: what is left is any port
     install.by_mapping = false;
+    install.mapping_failed = true;
     install.tries = 0;
   } else if (install.closing_try == 0) {
     const auto taken = flows_.find(install.flow.tuples.server_side);

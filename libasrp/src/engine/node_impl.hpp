@@ -90,8 +90,8 @@ struct NodeEngine::Impl {
     std::optional<Cookie> hello;    // HS that is answered once the session is there
     std::uint16_t closing_try = 0;  // the first try that met the entry of a closed connection; 0: none has
     bool midstream = false;         // a TCP session whose beginning was not seen here
-    bool mapping_tried = false;     // the port by which the client's endpoint is known was looked for
-    bool by_mapping = false;        // and is this try
+    bool by_mapping = false;        // this try is the port by which the client's endpoint is known
+    bool mapping_failed = false;    // that one was of no use
     bool from_outside = false;      // begun by a packet from outside, to the endpoint that it goes to
 
     /// No service: it goes where the client wants.
