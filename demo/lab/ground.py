@@ -36,6 +36,12 @@ class Ground:
                 *(f"route add {target} via {core_address} dev tocore" for target in self.to_core(family)),
                 *(f"route add blackhole {target} metric 9999" for target in self.nowhere(family))]
 
+    def targets(self, servers: int, family: int) -> list[str]:
+        """The addresses that clients talk to."""
+        if self.server_role == "server":
+            return [self.shared_address(family)]
+        return [self.server(number, family) for number in range(1, servers + 1)]
+
     def client(self, number: int, family: int) -> str:
         """The client's address."""
         return plan.link(self.client_role, number, family)[1]

@@ -210,9 +210,9 @@ class Topology:
         return self.core if self.shape.ground.holders_at == "core" else self.edge
 
     def block_messages(self) -> None:
-        """Core drops all datagrams to ASRP-PORT from now on."""
+        """The router beside the holders drops all datagrams to ASRP-PORT from now on."""
         for family in FAMILIES:
-            _restore(self.core, family, ["*mangle", f"-I FORWARD -p udp --dport {plan.ASRP_PORT} -j DROP"])
+            _restore(self.holders_router, family, ["*mangle", f"-I FORWARD -p udp --dport {plan.ASRP_PORT} -j DROP"])
 
     def established(self, server: int, ports: Iterable[int]) -> int:
         """Connections to these ports that the server itself has."""

@@ -7,7 +7,6 @@ import os
 import threading
 import time
 
-from lab import plan
 from lab.topology import Topology
 from traffic.web import Content, Downloads, start_nginx
 
@@ -25,7 +24,7 @@ class Load:
         self.exact = 0
         self.broken: list[str] = []
         self._directory = directory
-        self._address = plan.service(family)
+        self._addresses = topology.shape.ground.targets(len(topology.servers), family)
         self._rate = rate
         self._slots = [client for client in topology.clients for _ in range(at_once)]
         self._running: list[Downloads] = []
@@ -49,7 +48,7 @@ class Load:
 
     def _begin(self, client: int) -> Downloads:
         self._serial += 1
-        return Downloads(self.content, {client: self.topology.clients[client]}, self._address, _LIMIT, _STALL,
+        return Downloads(self.content, {client: self.topology.clients[client]}, self._addresses[self._serial % len(self._addresses)], _LIMIT, _STALL,
                          label=f"endless{self._serial}")
 
     def _run(self) -> None:

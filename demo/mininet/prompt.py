@@ -10,6 +10,7 @@ from typing import Any, Callable
 
 from mininet.cli import CLI
 
+from lab.ground import OFFICE
 from lab.netns import CommandFailed
 from lab.waiting import Timeout
 from load import Load
@@ -20,15 +21,17 @@ from session import Session
 class Prompt(CLI):  # type: ignore[misc]
     """Runs until `exit` or the end of the input."""
 
-    prompt = "lb> "
     helpStr = (
-        "Commands of this demo: kill n2, add [n4], flush n1|all, loss PERCENT, watch [SECONDS], status, counters n1|s1, plot.\n"
+        "Commands of this demo: kill n2, add [n4], flush n1|all, loss PERCENT, watch [SECONDS], status, counters n1|HOLDER, plot.\n"
         "A host's name and a command run it there: n1 conntrack -L, edge ip route, n1 tcpdump -ni toedge -c5.\n"
-        "Hosts: c1.. clients, edge and core routers, n1.. nodes, s1.. servers.\n")
+        "Hosts: c1.. clients, edge and core routers, n1.. nodes, s1.. servers. Holders run on {holders}.\n")
 
     def __init__(self, session: Session, load: Load, **options: Any) -> None:
         self.session = session
         self.load = load
+        self.prompt = f"{session.name}> "
+        self.role = "c" if session.topology.shape.ground is OFFICE else "s"  # of the hosts that have holders
+        self.helpStr = self.helpStr.format(holders=f"{self.role}1..")
         super().__init__(session.network, **options)
 
     def do_kill(self, line: str) -> None:
@@ -68,11 +71,11 @@ class Prompt(CLI):  # type: ignore[misc]
             print("  " + text)
 
     def do_counters(self, line: str) -> None:
-        """counters n1|s1: the daemon's own counters that are not 0."""
+        """counters n1|s1 (with snat: c1): the daemon's own counters that are not 0."""
 
         def show() -> None:
             cluster = self.session.lab.cluster
-            number, daemons = _node(line, "ns"), cluster.holders if line.strip().startswith("s") else cluster.nodes
+            number, daemons = _node(line, "n" + self.role), cluster.holders if line.strip().startswith(self.role) else cluster.nodes
             if number not in daemons or not daemons[number].running:
                 raise ValueError(f"no daemon runs on {line.strip()}")
             for name, value in sorted(cluster.counters(daemons[number]).items()):

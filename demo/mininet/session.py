@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A running load balancer in Mininet, and what can be done to it. Each deed is an event of the story and of the plot."""
+"""A running cluster in Mininet, and what can be done to it. Each deed is an event of the story and of the plot."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from lab.balancer import Member, Service
 from lab.capture import WHOLE, Capture
+from lab.ground import OFFICE
 from lab.topology import Shape
 from mininet.net import Mininet
 from network import MininetTopology
@@ -23,7 +24,10 @@ _SHORT_SNAPSHOT = 256  # octets of a packet: all headers and any message
 class Session:
     """Use as a context manager: all is removed at its end."""
 
-    def __init__(self, network: Mininet, options: Options, shape: Shape, services: list[Service], output: str, show: Show) -> None:
+    def __init__(self, name: str, network: Mininet, options: Options, shape: Shape, services: list[Service], output: str,
+                 show: Show) -> None:
+        """`name`: lb or snat."""
+        self.name = name
         self.network = network
         self.options = options
         self.show = show
@@ -103,13 +107,18 @@ class Session:
         """Writes the plot and its figures so far; returns the names of the files."""
         shape = self.topology.shape
         answers = "symmetric" if shape.paths == "lasthop" else "asymmetric"
-        title = (f"asrp, {self.options.forward}, IPv{self.options.family}, {answers} routing: "
-                 f"{shape.clients} clients, {shape.nodes} nodes, {shape.servers} servers")
+        nodes, mode = ("gateways", "source NAT") if shape.ground is OFFICE else ("nodes", self.options.forward)
+        title = (f"asrp, {mode}, IPv{self.options.family}, {answers} routing: "
+                 f"{shape.clients} clients, {shape.nodes} {nodes}, {shape.servers} servers")
         title += f", {shape.loss_percent:g} % loss" if shape.loss_percent else ""
         samples = list(self.lab.monitor.watched.history)
-        base = os.path.join(self.output, "lb")
+        base = os.path.join(self.output, self.name)
         return [*write_plot(base, title, samples, self.events), write_table(base, samples, self.events)]
 
     def files(self) -> list[str]:
         """The captures, for asrpdump."""
         return list(self.lab.capture.paths.values())
+
+    def telling_file(self) -> str:
+        """The one with all messages."""
+        return self.lab.capture.paths[self.topology.shape.ground.holders_at]

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import time
 
-from lab.analysis import Analysis
+from lab.analysis import Analysis, OfficeAnalysis
+from lab.ground import OFFICE
 from scenarios.base import Result
 from scenarios.verdict import judge
 from scenarios.workload import Workload
@@ -17,7 +18,7 @@ from session import MOST_NODES, Session
 def run_trial(session: Session) -> bool:
     """Plays it and prints what was found; true if all held."""
     lab, show, options = session.lab, session.show, session.options
-    result = Result("mininet-lb")
+    result = Result(f"mininet-{session.name}")
     begun = time.monotonic()
     lab.start()
     work = Workload(lab, show)
@@ -27,7 +28,7 @@ def run_trial(session: Session) -> bool:
     work.until(0.2, "a fifth of the downloads' octets")
     if options.control:
         session.topology.block_messages()
-        session.mark("recovery off", "control: core drops the datagrams of ASRP, so nothing can be recovered")
+        session.mark("recovery off", "control: the datagrams of ASRP are dropped, so nothing can be recovered")
     victim = max(session.topology.nodes, key=session.carried)
     event = time.time()
     session.kill(victim)
@@ -45,7 +46,8 @@ def run_trial(session: Session) -> bool:
     work.finish()
     lab.end(show)
     work.tally(result)
-    analysis = Analysis(lab.capture.all_records(), options.family)
+    read = OfficeAnalysis if session.topology.shape.ground is OFFICE else Analysis
+    analysis = read(lab.capture.all_records(), options.family)
     if flushed:
         _judge_flush(result, analysis, flushed, emptied, flush_done)
     judge(lab, result, analysis, event, [victim], settled)

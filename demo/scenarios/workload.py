@@ -49,16 +49,16 @@ class Workload:
     def begin(self) -> None:
         """Opens the connections and starts the downloads."""
         lab, options = self.lab, self.options
-        address = plan.service(options.family)
-        for space in lab.topology.clients.values():
-            self._echo_clients.append(EchoClient(space, address, plan.ECHO_PORT, options.idle))
+        addresses = lab.topology.shape.ground.targets(len(lab.topology.servers), options.family)
+        for number, space in lab.topology.clients.items():
+            self._echo_clients.append(EchoClient(space, addresses[number % len(addresses)], plan.ECHO_PORT, options.idle))
         for client in self._echo_clients:
             client.send(f"open {_SPEAK_LIMIT}")
         for client in self._echo_clients:
             opened = client.answer()
             if opened.broken:
                 raise RuntimeError(f"connections could not be opened: {opened.broken}")
-        self.downloads = Downloads(self.content, lab.topology.clients, address, TRANSFER_LIMIT, self.stall)
+        self.downloads = Downloads(self.content, lab.topology.clients, addresses, TRANSFER_LIMIT, self.stall)
         self.show.say(f"{options.transfers} downloads of {options.octets} octets run, {self.idle} connections idle")
 
     @property

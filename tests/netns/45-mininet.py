@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 180
-# cases: test test-full-nat-6 control commands killed
-"""The Mininet demo: unattended it holds, with recovery off it loses sessions, its commands do what they say, its files are what they
-claim to be, and nothing of it is left in the namespace that it was started from."""
+# cases: test test-full-nat-6 control commands killed snat snat-commands
+"""The Mininet demos: unattended they hold, with recovery off the load balancer loses sessions, their commands do what they say, their
+files are what they claim to be, and nothing of them is left in the namespace that they were started from."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ import support
 from lab.waiting import wait_for
 from scenarios.base import Options
 
-_LB = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "demo", "mininet", "lb.py")
-_SMALL = ("--nodes", "2", "--servers", "2", "--clients", "2", "--downloads", "3")
+_DEMOS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "demo", "mininet")
+_SMALL = {name: (f"--{nodes}", "2", "--servers", "2", "--clients", "2", "--downloads", "3")
+          for name, nodes in (("lb", "nodes"), ("snat", "gateways"))}
 
 
-def command(options: Options, output: str, *more: str) -> list[str]:
-    return [_LB, *_SMALL, "--programs", options.programs, "--output", output, *more]
+def command(options: Options, output: str, *more: str, name: str = "lb") -> list[str]:
+    return [os.path.join(_DEMOS, f"{name}.py"), *_SMALL[name], "--programs", options.programs, "--output", output, *more]
 
 
-def play(options: Options, output: str, *more: str, stdin: str = "") -> tuple[int, str]:
-    done = subprocess.run(command(options, output, *more), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+def play(options: Options, output: str, *more: str, stdin: str = "", name: str = "lb") -> tuple[int, str]:
+    done = subprocess.run(command(options, output, *more, name=name), input=stdin, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           check=False)
     print(done.stdout, flush=True)
     return done.returncode, done.stdout
@@ -38,30 +39,31 @@ def links() -> str:
     return "\n".join(line.split()[0] for line in shown.splitlines())
 
 
-def expect_files(options: Options, expect: support.Expectations, output: str, messages: tuple[str, ...]) -> None:
-    with open(os.path.join(output, "lb.png"), "rb") as file:
-        expect.that(file.read(8) == b"\x89PNG\r\n\x1a\n", "lb.png is a PNG picture")
-    drawn = ElementTree.parse(os.path.join(output, "lb.svg")).getroot()
+def expect_files(options: Options, expect: support.Expectations, output: str, messages: tuple[str, ...], name: str = "lb") -> None:
+    with open(os.path.join(output, f"{name}.png"), "rb") as file:
+        expect.that(file.read(8) == b"\x89PNG\r\n\x1a\n", f"{name}.png is a PNG picture")
+    drawn = ElementTree.parse(os.path.join(output, f"{name}.svg")).getroot()
     text = " ".join("".join(element.itertext()) for element in drawn.iter() if element.tag.endswith("text"))
-    expect.that(all(label in text for label in ("c1", "c2", "n2", "kill n")), "lb.svg names clients, nodes and the event")
-    with open(os.path.join(output, "lb.csv"), encoding="utf-8") as file:
+    expect.that(all(label in text for label in ("c1", "c2", "n2", "kill n")), f"{name}.svg names clients, nodes and the event")
+    with open(os.path.join(output, f"{name}.csv"), encoding="utf-8") as file:
         header, *rows = file.read().splitlines()
     expect.that(header.startswith("time_s,c1_octets_per_s,c2_octets_per_s,n1_sessions,n2_sessions") and len(rows) > 4,
-                "lb.csv has the figures of each client and node")
-    expect.that(any("kill n" in row for row in rows), "lb.csv has the event")
+                f"{name}.csv has the figures of each client and node")
+    expect.that(any("kill n" in row for row in rows), f"{name}.csv has the event")
     dump = os.path.join(options.programs, "tools", "asrpdump", "asrpdump")
     if os.path.exists(dump):
-        shown = subprocess.run([dump, os.path.join(output, "core.pcap")], capture_output=True, text=True, check=False).stdout
+        capture = os.path.join(output, "core.pcap" if name == "lb" else "edge.pcap")
+        shown = subprocess.run([dump, capture], capture_output=True, text=True, check=False).stdout
         expect.that(all(f" {kind} " in shown for kind in messages), f"asrpdump finds {', '.join(messages)} in the capture")
 
 
-def unattended(*more: str) -> support.Case:
+def unattended(*more: str, name: str = "lb", messages: tuple[str, ...] = ("NS", "QS", "RS")) -> support.Case:
     def case(options: Options, expect: support.Expectations) -> None:
         before = links()
         with tempfile.TemporaryDirectory() as output:
-            status, text = play(options, output, "--test", *more)
+            status, text = play(options, output, "--test", *more, name=name)
             expect.that(status == 0 and "held" in text and "NOT held" not in text, "the unattended run held")
-            expect_files(options, expect, output, ("NS", "QS", "RS"))
+            expect_files(options, expect, output, messages, name)
         expect.that(links() == before, "no interface is left")
 
     return case
@@ -86,6 +88,16 @@ def commands(options: Options, expect: support.Expectations) -> None:
         expect.that(re.search(r"^\W*[1-9]\d* downloads were byte-exact", text.replace("lb> ", ""), re.MULTILINE) is not None,
                     "downloads were done")
         expect_files(options, expect, output, ("NS", "QS", "RS"))
+
+
+def snat_commands(options: Options, expect: support.Expectations) -> None:
+    lines = ["watch 2", "kill n2", "watch 2", "add n4", "flush n1", "watch 1", "counters c1", "watch 7", "exit"]
+    with tempfile.TemporaryDirectory() as output:
+        status, text = play(options, output, "--routing", "asymmetric", stdin="\n".join(lines) + "\n", name="snat")
+        for wanted in ("n2 is killed", "n4 joins with", "n1 forgets its", "hello.answered", "snat.png", " 0 broke"):
+            expect.that(wanted in text, f"the commands' answers have: {wanted}")
+        expect.that(status == 0, "no download broke")
+        expect_files(options, expect, output, ("HS", "NS", "QS", "RS"), "snat")
 
 
 def killed(options: Options, expect: support.Expectations) -> None:
@@ -133,4 +145,6 @@ if __name__ == "__main__":
         "control": control,
         "commands": commands,
         "killed": killed,
+        "snat": unattended("--family", "6", name="snat", messages=("HS", "NS", "QS", "RS")),
+        "snat-commands": snat_commands,
     })
