@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 240
-# cases: load-balancer using-libasrp security operating
+# cases: load-balancer snat-gateway using-libasrp security operating
 """The guides below docs/ do what they say. Every block ```sh of a guide is run, in the order of the guide, by one shell; a block
 ```text behind it is what these commands must have written, where `...` stands for any text in a line, and alone for any lines. A block
 with a name behind its kind (```cpp ask.cpp) is the file of that name. A guide that goes on with the machines of another one says so:
@@ -21,7 +21,7 @@ import tempfile
 from guides import ROOT, agrees, guide, steps
 
 LIMIT = 200  # seconds that a guide may take
-GUIDES = ("load-balancer", "using-libasrp", "security", "operating")
+GUIDES = ("load-balancer", "snat-gateway", "using-libasrp", "security", "operating")
 PROGRAMS = {"asrpd-node": "asrpd-node", "asrpd-holder": "asrpd-holder", "asrpctl": "tools/asrpctl", "asrpdump": "tools/asrpdump"}
 MACHINES = re.compile(r"^<!-- machines: (\S+), before \"(.+)\" -->$", re.MULTILINE)
 
