@@ -167,7 +167,7 @@ void KernelConntrack::install_some(std::span<const engine::Flow> flows, std::spa
   std::size_t filled = 0;
   for (const engine::Flow& flow : flows) {
     filled += write_create(send_area_.data() + filled, sequence_++, flow.tuples,
-                           {status_bits(flow), options_.creation_timeout, mark_bits(flow.mark)});
+                           {status_bits(flow), options_.creation_timeout, mark_bits(flow.mark), flow.begun_by_server});
   }
   const int failure = requests_.send(Octets(send_area_).first(filled));
   if (failure != 0) {

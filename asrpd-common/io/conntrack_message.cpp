@@ -17,7 +17,8 @@ namespace asrp::io {
 
 namespace {
 
-constexpr std::uint8_t kTcpEstablished = 3;  // enum tcp_conntrack, as ctnetlink has it
+constexpr std::uint8_t kTcpSynSent = 1;  // enum tcp_conntrack, as ctnetlink has it
+constexpr std::uint8_t kTcpEstablished = 3;
 constexpr std::uint8_t kTcpLastAck = 6;
 constexpr std::uint8_t kTcpTimeWait = 7;
 constexpr std::uint8_t kTcpClose = 8;
@@ -67,11 +68,11 @@ void put_translation(nlmsghdr* message, std::uint16_t type, const Endpoint& to) 
   mnl_attr_nest_end(message, nat);
 }
 
-void put_tcp_state(nlmsghdr* message) {
+void put_tcp_state(nlmsghdr* message, std::uint8_t state) {
   constexpr nf_ct_tcp_flags kLiberal{IP_CT_TCP_FLAG_BE_LIBERAL, IP_CT_TCP_FLAG_BE_LIBERAL};
   nlattr* information = mnl_attr_nest_start(message, CTA_PROTOINFO);
   nlattr* tcp = mnl_attr_nest_start(message, CTA_PROTOINFO_TCP);
-  mnl_attr_put_u8(message, CTA_PROTOINFO_TCP_STATE, kTcpEstablished);
+  mnl_attr_put_u8(message, CTA_PROTOINFO_TCP_STATE, state);
   mnl_attr_put(message, CTA_PROTOINFO_TCP_FLAGS_ORIGINAL, sizeof kLiberal, &kLiberal);
   mnl_attr_put(message, CTA_PROTOINFO_TCP_FLAGS_REPLY, sizeof kLiberal, &kLiberal);
   mnl_attr_nest_end(message, tcp);
@@ -151,7 +152,7 @@ std::size_t write_create(std::uint8_t* at, std::uint32_t sequence, const TuplePa
   mnl_attr_put_u32(message, CTA_STATUS, htonl(fields.status));
   mnl_attr_put_u32(message, CTA_TIMEOUT, htonl(fields.timeout));
   if (fields.mark != 0) mnl_attr_put_u32(message, CTA_MARK, htonl(fields.mark));
-  if (original.protocol == Protocol::tcp) put_tcp_state(message);
+  if (original.protocol == Protocol::tcp) put_tcp_state(message, fields.begun_by_reply ? kTcpSynSent : kTcpEstablished);
   return length_of(message);
 }
 

@@ -18,12 +18,13 @@ struct EntryFields {
   std::uint32_t status = 0;   // IPS_*
   std::uint32_t timeout = 0;  // seconds
   std::uint32_t mark = 0;
+  bool begun_by_reply = false;  // TCP: a SYN in the reply direction comes first
 };
 
 // Each writes one netlink message at `at` and returns its length, a multiple of 4. `at` is aligned to 4.
 
-/// CT_NEW, exclusive: `tuples.client_side` as original, its plain inverse as reply, both translations given; TCP is ESTABLISHED
-/// and liberal both ways.
+/// CT_NEW, exclusive: `tuples.client_side` as original, its plain inverse as reply, both translations given; TCP is
+/// ESTABLISHED, or SYN_SENT where a SYN comes in the reply direction (both ends begin, to the kernel), and liberal both ways.
 std::size_t write_create(std::uint8_t* at, std::uint32_t sequence, const TuplePair& tuples, const EntryFields& fields);
 /// CT_GET of the entry that has `tuple` in either direction.
 std::size_t write_get(std::uint8_t* at, std::uint32_t sequence, const Tuple& tuple);

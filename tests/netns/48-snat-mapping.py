@@ -95,8 +95,9 @@ def connects(client: socket.socket, listening: socket.socket, to: Place) -> tupl
 
 
 def mapping(options: Options, expect: support.Expectations) -> None:
+    """With two workers, which share what they know."""
     with office_of(options) as office:
-        first, second = begun(office, "port_parity = true\n", _FEW)
+        first, second = begun(office, "port_parity = true\n[queue]\nworkers = 2\n", _FEW)
         places = {}
         for port in range(40000, 40004):
             client = udp(office.clients[1], port=port)
@@ -166,19 +167,25 @@ def filtering(options: Options, expect: support.Expectations) -> None:
 
 
 def strangers(options: Options, expect: support.Expectations) -> None:
-    """A connection from outside to a port from which a client has one."""
-    with office_of(options) as office:
-        begun(office, _BOTH)
-        outside = tcp(office.server, source=_FIRST, port=_PORT)
-        outside.listen(8)
-        client = shared(office.clients[1], 40000)
-        _, place = connects(client, outside, (_FIRST, _PORT))
-        stranger = tcp(office.server, source=_SECOND)
-        stranger.setblocking(False)
-        stranger.connect_ex(place)
-        wait_for("the SYN to meet its rule", lambda: dropped_syn(office) > 0)
-        expect.that(office.counter(1, "sessions.created") == 1, "address-port: a stranger's SYN is dropped by a rule")
-        expect.none_of(office.problems(), "no daemon failed")
+    """Connections from outside to a port from which a client has one."""
+    for kind in ("address-port", "endpoint"):
+        with office_of(options) as office:
+            begun(office, f'{_BOTH}filtering = "{kind}"\n')
+            outside = tcp(office.server, source=_FIRST, port=_PORT)
+            outside.listen(8)
+            end, place = connects(shared(office.clients[1], 40000), outside, (_FIRST, _PORT))
+            inside = shared(office.clients[1], 40000, listens=True)
+            stranger = tcp(office.server, source=_SECOND)
+            if kind == "endpoint":
+                _, seen = connects(stranger, inside, place)
+                expect.that(seen[0] == _SECOND, f"{kind}: {seen} connects to {place}")
+            else:
+                stranger.setblocking(False)
+                stranger.connect_ex(place)
+                wait_for("the SYN to meet its rule", lambda: dropped_syn(office) > 0)
+                expect.that(support.queued(office.gateways[1]) > 0, f"{kind}: a stranger's SYN is dropped by a rule")
+            end.sendall(b"goes on")
+            expect.none_of(office.problems(), "no daemon failed")
 
 
 def dropped_syn(office: Office) -> int:

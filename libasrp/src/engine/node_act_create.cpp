@@ -141,6 +141,7 @@ void NodeEngine::Impl::act_create_from_outside(TimePoint /*now*/, Incoming& in) 
   install.flow.tuples = {client_side, packet.reversed()};
   install.range = *range;
   install.from_outside = true;
+  install.flow.begun_by_server = in.view.is_tcp_syn();
   append_item(install, item);
   add_install(std::move(install));
 }

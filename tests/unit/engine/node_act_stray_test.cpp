@@ -181,6 +181,25 @@ TEST_CASE("ACT: from whom an endpoint takes datagrams without a session (RFC 478
   }
 }
 
+TEST_CASE("ACT: from whom an endpoint takes connections, where TCP's are endpoint-independent (RFC 5382 REQ-3)") {
+  auto options = nat_options();
+  options.nat->endpoint_independent_tcp = true;
+  const TuplePair known = act_session(kFlow, 0, options);
+  const Tuple back{endpoint("198.51.100.77:4444"), known.server_side.src, Protocol::tcp};
+  for (const auto filtering : {engine::Filtering::address_port, engine::Filtering::endpoint}) {
+    options.nat->filtering = filtering;
+    NodeScript s(options);
+    s.flows.add(known);
+    const bool takes = filtering == engine::Filtering::endpoint;
+    CHECK(kinds(s.packet(Tap::stray, tcp(back).syn().build())) == (takes ? "drop send_flow" : "drop"));
+    REQUIRE(s.flows.installed.size() == (takes ? 1 : 0));
+    if (takes) CHECK(s.flows.installed[0].begun_by_server);
+    // What is in mid-stream may be a session's of another gateway.
+    const Tuple other{endpoint("198.51.100.78:4444"), known.server_side.src, Protocol::tcp};
+    CHECK(kinds(s.packet(Tap::stray, tcp(other).flags(0x10).build())) == "drop send_own:QS");
+  }
+}
+
 TEST_CASE("ACT: several datagrams from outside in one burst are of one session") {
   auto options = nat_options();
   options.nat->filtering = engine::Filtering::endpoint;

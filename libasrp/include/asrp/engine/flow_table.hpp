@@ -26,6 +26,8 @@ struct Flow {
   bool one_way_suffices = true;
   /// True for a session that an RS or a PS proved: ASSURED, never evicted as half-open.
   bool proven = false;
+  /// TCP: the packet that goes on next is a SYN of the server's side. A table that follows states would refuse it otherwise.
+  bool begun_by_server = false;
 };
 
 enum class InstallResult : std::uint8_t {
