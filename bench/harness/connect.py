@@ -5,30 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 from harness import kernel_nat
-from harness.asrp import Asrp
+from harness.asrp import Asrp, AsrpGateway
 from harness.measure import Programs, cpu_seconds, load, median, on_cpu, say, sources, start_server
 from harness.rig import Rig, one_node, three_nodes
 
+_KINDS = ((1, one_node, "nat"), (1, one_node, "full-nat"), (3, three_nodes, "full-nat"), (1, one_node, "snat"), (1, one_node, "snat-plain"))
 
-def _load(rig: Rig, programs: Programs, family: int, seconds: float) -> dict[str, Any]:
-    argv = [programs.generator("connect_load"), "--target", rig.service(family), *sources(family), "--seconds", str(seconds)]
+
+def _load(rig: Rig, programs: Programs, family: int, seconds: float, forward: str) -> dict[str, Any]:
+    target = rig.site(family) if forward.startswith("snat") else rig.service(family)
+    argv = [programs.generator("connect_load"), "--target", target, *sources(family), "--seconds", str(seconds)]
     return load(rig.client, on_cpu(0, *argv), seconds + 60)
 
 
-def _kernel_round(rig: Rig, programs: Programs, family: int, seconds: float, full_nat: bool) -> dict[str, Any]:
-    kernel_nat.install(rig, full_nat)
+def _kernel_round(rig: Rig, programs: Programs, family: int, seconds: float, forward: str) -> dict[str, Any]:
+    kernel_nat.install(rig, forward)
     try:
-        return _load(rig, programs, family, seconds)
+        return _load(rig, programs, family, seconds, forward)
     finally:
         kernel_nat.remove(rig)
         rig.flush()
 
 
-def _asrp_round(rig: Rig, cluster: Asrp, programs: Programs, family: int, seconds: float) -> dict[str, Any]:
+def _asrp_round(rig: Rig, cluster: Asrp, programs: Programs, family: int, seconds: float, forward: str) -> dict[str, Any]:
     cluster.start()
     try:
         before, nodes_before = cpu_seconds(cluster.pids()), cpu_seconds(cluster.node_pids())
-        result = _load(rig, programs, family, seconds)
+        result = _load(rig, programs, family, seconds, forward)
         used, nodes_used = cpu_seconds(cluster.pids()) - before, cpu_seconds(cluster.node_pids()) - nodes_before
         result["cpu_us"] = round(used * 1e6 / max(1, result["connections"]), 2)
         result["cpu_us_nodes"] = round(nodes_used * 1e6 / max(1, result["connections"]), 2)
@@ -39,17 +42,18 @@ def _asrp_round(rig: Rig, cluster: Asrp, programs: Programs, family: int, second
         rig.flush()
 
 
-def _compare(rig: Rig, programs: Programs, family: int, rounds: int, seconds: float, full_nat: bool) -> dict[str, Any]:
-    cluster = Asrp(rig, programs, "full-nat" if full_nat else "nat")
+def _compare(rig: Rig, programs: Programs, family: int, rounds: int, seconds: float, forward: str) -> dict[str, Any]:
+    is_gateway = forward.startswith("snat")
+    cluster = AsrpGateway(rig, programs, forward == "snat") if is_gateway else Asrp(rig, programs, forward)
     server = start_server(rig, programs)
     results: dict[str, list[dict[str, Any]]] = {"kernel": [], "asrp": []}
     try:
         for number in range(rounds):
             for kind in ("kernel", "asrp") if number % 2 == 0 else ("asrp", "kernel"):
                 if kind == "kernel":
-                    result = _kernel_round(rig, programs, family, seconds, full_nat)
+                    result = _kernel_round(rig, programs, family, seconds, forward)
                 else:
-                    result = _asrp_round(rig, cluster, programs, family, seconds)
+                    result = _asrp_round(rig, cluster, programs, family, seconds, forward)
                 results[kind].append(result)
                 cpu = f", {result['cpu_us']} us of daemon CPU each" if "cpu_us" in result else ""
                 say(f"  round {number + 1} {kind}: {result['per_second']:.0f}/s, {result['failed']} failed, {result['slow']} slow, "
@@ -73,7 +77,7 @@ def _compare(rig: Rig, programs: Programs, family: int, rounds: int, seconds: fl
     return {
         "nodes": len(rig.nodes),
         "family": family,
-        "forward": "full-nat" if full_nat else "nat",
+        "forward": forward,
         "ratio": round(summary["asrp"]["per_second"] / summary["kernel"]["per_second"], 3),
         **summary,
         "rounds": results,
@@ -81,13 +85,13 @@ def _compare(rig: Rig, programs: Programs, family: int, rounds: int, seconds: fl
     }
 
 
-def run(programs: Programs, rounds: int, seconds: float, families: list[int]) -> dict[str, Any]:
+def run(programs: Programs, rounds: int, seconds: float, families: list[int], forwards: list[str]) -> dict[str, Any]:
     rows = []
     for family in families:
-        for nodes, make, full_nat in ((1, one_node, False), (1, one_node, True), (3, three_nodes, True)):
-            say(f"connect: IPv{family}, {nodes} node(s), {'full NAT' if full_nat else 'DNAT'}")
+        for nodes, make, forward in (kind for kind in _KINDS if kind[2] in forwards):
+            say(f"connect: IPv{family}, {nodes} node(s), {forward}")
             with make() as rig:
-                rows.append(_compare(rig, programs, family, rounds, seconds, full_nat))
+                rows.append(_compare(rig, programs, family, rounds, seconds, forward))
     for row in rows:
         say(f"IPv{row['family']} {row['nodes']} node(s) {row['forward']}: asrp {row['asrp']['per_second']:.0f}/s, "
             f"kernel {row['kernel']['per_second']:.0f}/s, ratio {row['ratio']}, {row['asrp']['cpu_us']} us CPU per connection")

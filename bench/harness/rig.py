@@ -34,6 +34,16 @@ def full_nat_addresses(family: int) -> list[str]:
     return [f"fd00:9::{1 + i:x}" for i in range(FULL_NAT_ADDRESSES)]
 
 
+def office(family: int) -> str:
+    """The clients, as a gateway's network: twice as many addresses as they use."""
+    return "198.18.1.96/27" if family == 4 else "2001:db8:c:1::1:0/123"
+
+
+def outside(family: int) -> str:
+    """One address for each of them; routed to the node as all that isn't a server's."""
+    return "203.0.113.64/27" if family == 4 else "2001:db8:f::40/123"
+
+
 def full_nat_prefix(family: int) -> str:
     return "10.9.0.0/24" if family == 4 else "fd00:9::/64"
 
@@ -56,6 +66,10 @@ class Rig:
     def service(self, family: int) -> str:
         return f"{plan.bracketed(plan.service(family))}:{PORT}"
 
+    def site(self, family: int) -> str:
+        """The server itself, for clients behind a gateway."""
+        return f"{plan.bracketed(plan.server(1, family))}:{PORT}"
+
     def spaces(self) -> list[Namespace]:
         return [self.client, *self.nodes.values(), self.core, self.server]
 
@@ -63,6 +77,7 @@ class Rig:
         for node in self.nodes.values():
             node.flush_sessions()
         self.server.flush_sessions()
+        self.client.flush_sessions()
 
     def close(self) -> None:
         self.claim.release()

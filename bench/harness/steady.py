@@ -23,7 +23,7 @@ def _iperf(rig: Rig, family: int, flows: int, seconds: int) -> float:
 
 def _round(rig: Rig, kind: str, cluster: Asrp, family: int, seconds: int) -> dict[str, Any]:
     if kind == "kernel":
-        kernel_nat.install(rig, full_nat=False)
+        kernel_nat.install(rig, "nat")
     else:
         cluster.start()
     try:
