@@ -24,6 +24,7 @@ SHOWS = {
     "pool-change": ({"NS", "QS", "RS"}, "RS"),
     "udp": ({"NS", "NA", "QS", "RS", "RX"}, "RS"),
     "conflict": ({"NS", "NC", "PS"}, "PS"),
+    "snat": ({"HS", "NS", "QS", "RS"}, "RS"),
 }
 
 
