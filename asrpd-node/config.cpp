@@ -74,11 +74,10 @@ void read_timeouts(Reader reader, TimeoutsConfig& out, bool is_nat) {
   }
   reader.duration("udp", out.udp, is_nat ? kNatLeastUdp : seconds(5), hours(24));
   reader.duration("udp_stream", out.udp_stream, is_nat ? kNatLeastUdp : seconds(5), hours(24));
-  if (is_nat) {
-    reader.duration("dns", out.dns, seconds(2), hours(24));
-  } else if (reader.has("dns")) {
-    reader.problem("dns", "is given, but there are no [[networks]]; it is for ACT mode");
-  }
+  reader.duration("dns", out.dns, seconds(2), hours(24));
+  reader.duration("icmp", out.icmp, kNatLeastIcmp, hours(24));
+  for (const char* const key : {"dns", "icmp"})
+    if (!is_nat && reader.has(key)) reader.problem(key, "is given, but there are no [[networks]]; it is for ACT mode");
   reader.finish();
 }
 

@@ -62,6 +62,7 @@ struct TimeoutsConfig {
   Duration udp = std::chrono::seconds(60);          // unreplied (decision 19)
   Duration udp_stream = std::chrono::seconds(180);  // replied
   Duration dns = std::chrono::seconds(10);          // ACT mode (decision 19)
+  Duration icmp = kNatLeastIcmp;                    // ACT mode: echo
 };
 
 struct NodeConfig {

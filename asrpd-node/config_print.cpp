@@ -32,6 +32,7 @@ void write_settings(Writer& out, const NodeConfig& config) {
   out.duration("udp", config.timeouts.udp);
   out.duration("udp_stream", config.timeouts.udp_stream);
   if (config.nat) out.duration("dns", config.timeouts.dns);
+  if (config.nat) out.duration("icmp", config.timeouts.icmp);
   const engine::NodeTiming& recovery = config.recovery;
   out.table("recovery");
   out.durations("query_repeats", recovery.query_repeats);

@@ -9,6 +9,7 @@
 #include "asrpd-node/load_receiver.hpp"
 #include "asrpd-node/mapping_watch.hpp"
 #include "asrpd-node/nat_status.hpp"
+#include "asrpd-node/past_ranges.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/server_watch.hpp"
 #include "asrpd-node/session_count.hpp"
@@ -29,6 +30,9 @@ using runtime::log_error;
 using runtime::log_warning;
 
 constexpr Duration kFillInterval = std::chrono::seconds(1);
+constexpr Duration kFormerInterval = std::chrono::minutes(10);
+
+std::int64_t wall_milliseconds() { return static_cast<std::int64_t>(runtime::wall_clock_seconds() * 1000); }
 
 /// A worker besides the first, and where its events go.
 struct Further {
@@ -107,6 +111,9 @@ class Node final : public frame::Daemon, private NodeAccess {
   Outcome prepare_host(const NodeConfig& config);
   Outcome follow_mappings(const NodeConfig& config);
   Outcome keep_epochs(const NodeConfig& config, const State& told);
+  Outcome keep_ranges(const NodeConfig& config);
+  void sweep_former();
+  void forget_ranges(const FormerSessions& sessions);
   void reconfigure_engines(const NodeConfig& config);
   [[nodiscard]] Measured measured() const;
   [[nodiscard]] std::vector<std::string> keep_fixed_settings(NodeConfig& next) const;
@@ -125,6 +132,7 @@ class Node final : public frame::Daemon, private NodeAccess {
 
   NodeConfig config_;
   State state_;
+  RangesState ranges_;
   Digests digests_;                                      // of what is in force
   std::vector<std::unique_ptr<HintingEvents>> hinting_;  // one for each worker
   std::optional<MessageExchange> exchange_;              // where there are several workers
@@ -142,6 +150,12 @@ class Node final : public frame::Daemon, private NodeAccess {
 };
 
 frame::Daemon::Outcome Node::open_edges() {
+  if (config_.nat) {
+    std::string trouble;
+    ranges_ = load_ranges(config_.state_dir, trouble);
+    if (!trouble.empty()) log_error("state", trouble);
+    set_former(*config_.nat, next_ranges(ranges_, *config_.nat, wall_milliseconds()));
+  }
   if (config_.has_family(Family::v6))
     if (auto trouble = ipv6_trouble()) return Failure{std::move(*trouble)};
   const unsigned workers = config_.queue.workers;
@@ -284,7 +298,22 @@ frame::Daemon::Outcome Node::prepare_host(const NodeConfig& config) {
     remove_given_state(config.state_dir);
     runtime::log_info("state", "another node's former pools have been taken over");
   }
-  return apply_sysctls(config);
+  if (auto done = apply_sysctls(config); !done) return done;
+  return keep_ranges(config);
+}
+
+/// The former ranges that `config` has been given already, and today's with them, written down.
+frame::Daemon::Outcome Node::keep_ranges(const NodeConfig& config) {
+  if (!config.nat) return Done{};
+  RangesState next = next_ranges(ranges_, *config.nat, wall_milliseconds());
+  next.past = config.nat->former;
+  if (ranges_json(next) == ranges_json(ranges_)) return Done{};
+  if (auto done = save_ranges(config.state_dir, next); !done) return done;
+  if (next.past.size() > ranges_.past.size())
+    runtime::log_info("ranges",
+                      "ports of clients have moved: sessions of the former ranges are served on, new ones are in today's");
+  ranges_ = std::move(next);
+  return Done{};
 }
 
 /// What this node knows, with what it is told, under `config`; written down.
@@ -320,6 +349,7 @@ frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   ++revision_;
   loads_.configure(config_);
   sweep_orphans(before);
+  sweep_former();
   const Drains drains = servers_->drains();
   servers_->configure(config_);
   // The reload is in force whatever becomes of the file: what is in it too much is forgotten at the next start.
@@ -370,6 +400,42 @@ void Node::sweep_orphans(const std::vector<engine::Service>& before) {
       [this](std::span<const engine::FlowEntry> found) { worker_->driver().remove_orphaned_flows(found); }, [] {});
 }
 
+/// Looks what sessions of former ranges there are. Those that cannot go on are removed, ranges that nobody needs forgotten.
+void Node::sweep_former() {
+  if (!config_.nat || config_.nat->former.empty() || is_reloading()) return;
+  const auto sessions = std::make_shared<FormerSessions>(config_.nat->settings);
+  sweep_->begin(
+      TableSweep::What::translated,
+      [sessions](const engine::FlowEntry& entry) {
+        if (sessions->is_orphan(entry)) return true;
+        sessions->see(entry);
+        return false;
+      },
+      [this](std::span<const engine::FlowEntry> found) { worker_->driver().remove_former_flows(found); },
+      [this, sessions, revision = revision_] {
+        if (revision == revision_ && !is_reloading()) forget_ranges(*sessions);
+      });
+}
+
+/// Other gateways may have sessions that this one has none of, and die: so each is kept for a while whatever was found here.
+void Node::forget_ranges(const FormerSessions& sessions) {
+  NatConfig& nat = *config_.nat;
+  const auto keep = std::chrono::duration_cast<std::chrono::milliseconds>(nat.keep_ranges).count();
+  const std::vector<std::size_t> unused = sessions.unused(nat.former, wall_milliseconds() - keep);
+  if (unused.empty()) return;
+  RangesState next = ranges_;
+  for (auto index = unused.rbegin(); index != unused.rend(); ++index)
+    next.past.erase(next.past.begin() + static_cast<std::ptrdiff_t>(*index));
+  if (auto done = save_ranges(config_.state_dir, next); !done) return log_error("state", done.error().to_string());
+  ranges_ = std::move(next);
+  set_former(nat, ranges_);
+  reconfigure_engines(config_);
+  ++revision_;
+  renew_rules();
+  runtime::log_info("ranges",
+                    std::to_string(unused.size()) + " former configurations are forgotten: no session here needs them");
+}
+
 void Node::begin_watching() {
   const NodeDriver::Edges edges = worker_->edges();
   watch(edges.queue.descriptor(), [this] { worker_->driver().on_packets(); });
@@ -379,6 +445,8 @@ void Node::begin_watching() {
   loop().every(config_.recovery.unprotected_interval, [this] { sweep_marked(); });
   loop().every(kFillInterval, [this] { worker_->driver().check_table_fill(); });
   if (mappings_) mappings_->begin();
+  loop().every(kFormerInterval, [this] { sweep_former(); });
+  sweep_former();
   sweep_untranslated();
   sweep_marked();
 }
@@ -473,6 +541,7 @@ std::optional<frame::Daemon::Next> Node::read_next(const std::string& file, conf
     problems.list.push_back({file, 0, "networks", "a node changes its mode at a start only: restart it", false});
     return std::nullopt;
   }
+  if (next->nat) set_former(*next->nat, next_ranges(ranges_, *next->nat, wall_milliseconds()));
   const NodeConfig wished = *next;
   auto waiting = keep_fixed_settings(*next);
   auto sets = all_rules(*next);

@@ -5,6 +5,7 @@
 
 #include "asrpd-node/daemon.hpp"
 #include "asrpd-node/nat_lookup.hpp"
+#include "asrpd-node/past_ranges.hpp"
 #include "frame/command_line.hpp"
 
 using namespace asrp;
@@ -48,6 +49,8 @@ int main(int argc, char** argv) {
   program.remove_help = "remove the rules that outlive the daemon, put sysctls back, then exit";
   program.load = [&](const std::string& file, config::Problems& problems) {
     config = load_config(file, problems);
+    // The questions below are about former ranges too, where this host has had some.
+    if (config && config->nat) set_former(*config->nat, read_ranges(config->state_dir));
     return config.has_value();
   };
   program.print = [&] { return print_config(*config); };

@@ -81,6 +81,7 @@ void read_settings(Reader& reader, NatConfig& config) {
   read_explicit_first(reader, out.explicit_first);
   reader.prefixes("untranslated", out.untranslated);
   read_interfaces(reader, config.interfaces);
+  reader.duration("keep_ranges", config.keep_ranges, Duration::zero(), std::chrono::hours(24 * 365));
   reader.finish();
 }
 
@@ -275,6 +276,7 @@ void write_nat(Writer& out, const NatConfig& nat) {
   std::vector<std::string> interfaces;
   for (const std::string& each : nat.interfaces) interfaces.push_back(Writer::quoted(each));
   out.raw("interfaces", Writer::list(interfaces));
+  out.duration("keep_ranges", nat.keep_ranges);
   for (std::size_t i = 0; i < s.ranges.networks.size(); ++i) {
     const ClientNetwork& network = s.ranges.networks[i];
     out.item("networks");

@@ -19,12 +19,26 @@ inline constexpr Duration kNatLeastUdp = std::chrono::seconds(120);
 inline constexpr Duration kNatUdp = std::chrono::seconds(300);
 inline constexpr Duration kNatLeastTcp = std::chrono::seconds(7440);
 inline constexpr Duration kNatTransitory = std::chrono::seconds(240);
+// RFC 5508 REQ-2: a session of ICMP queries lives for a minute at least.
+inline constexpr Duration kNatLeastIcmp = std::chrono::seconds(60);
+
+/// Ranges of another time, in milliseconds since 1970.
+struct FormerRanges {
+  policy::PortRangeConfig ranges;
+  std::vector<std::string> names;  // of the networks, in their order
+  std::int64_t began = 0;
+  std::int64_t ended = 0;
+};
 
 struct NatConfig {
   engine::NatOptions settings;
   std::vector<std::string> names;  // of settings.ranges.networks, in their order
   /// Where clients are: what comes in there and is of no network is refused. None: it is none of this daemon's business.
   std::vector<std::string> interfaces;
+  /// For how long former ranges are served at least; longer while there are sessions of them here.
+  Duration keep_ranges = std::chrono::hours(24);
+  /// Not of the file but of this node's state: what settings.past_ranges are, with their times (past_ranges.hpp).
+  std::vector<FormerRanges> former;
 
   [[nodiscard]] bool has_family(Family family) const;
   /// All outside blocks, those of overrides too.

@@ -28,7 +28,8 @@ std::string mode_members(const NodeConfig& config) {
                 std::string(name_of(network.mapping)) + "\"}";
   }
   return "\"mode\":\"ACT\",\"slice\":" + std::to_string(nat.slice) + ",\"slices\":" + std::to_string(nat.ranges.slices) +
-         ",\"overrides\":" + std::to_string(nat.ranges.overrides.size()) + ",\"networks\":[" + networks + "],";
+         ",\"overrides\":" + std::to_string(nat.ranges.overrides.size()) +
+         ",\"former_ranges\":" + std::to_string(nat.past_ranges.size()) + ",\"networks\":[" + networks + "],";
 }
 
 void add_mode_metrics(runtime::MetricsPage& page, const engine::NodeOptions& options) {
@@ -38,6 +39,8 @@ void add_mode_metrics(runtime::MetricsPage& page, const engine::NodeOptions& opt
   page.gauge("nat_slice", "ACT mode: the part of all port ranges in which this gateway makes sessions; no two have the same",
              static_cast<double>(options.nat->slice));
   page.gauge("nat_slices", "ACT mode: parts of each port range", static_cast<double>(options.nat->ranges.slices));
+  page.gauge("nat_former_ranges", "ACT mode: former configurations whose sessions are still served",
+             static_cast<double>(options.nat->past_ranges.size()));
   page.gauge("nat_networks", "ACT mode: networks of clients", static_cast<double>(options.nat->ranges.networks.size()));
 }
 
@@ -68,7 +71,6 @@ void add_to_placement(runtime::Digest& digest, const engine::NodeOptions& option
   digest.add(nat.endpoint_independent_udp ? "udp by endpoint" : "udp by session");
   digest.add(nat.endpoint_independent_tcp ? "tcp by endpoint" : "tcp by session");
   for (const Prefix& each : nat.untranslated) digest.add(each.to_string());
-  for (const policy::PortRangeConfig& past : nat.past_ranges) digest.add(policy::PortRanges(past).canonical());
 }
 
 }  // namespace asrp::node

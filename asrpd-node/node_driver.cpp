@@ -2,6 +2,7 @@
 #include "asrpd-node/node_driver.hpp"
 
 #include "asrpd-node/flow_rules.hpp"
+#include "asrpd-node/past_ranges.hpp"
 
 namespace asrp::node {
 namespace {
@@ -88,6 +89,17 @@ void NodeDriver::remove_orphaned_flows(std::span<const engine::FlowEntry> entrie
     const auto now = edges_.conntrack.find(tuple);
     if (!now || has_usable(service_at(engine_.options().services, tuple), now->tuples.server_side.dst)) continue;
     edges_.conntrack.remove(tuple);
+    ++statistics_.orphaned;
+  }
+}
+
+void NodeDriver::remove_former_flows(std::span<const engine::FlowEntry> entries) {
+  if (!engine_.options().nat) return;
+  const FormerSessions former(*engine_.options().nat);
+  for (const engine::FlowEntry& entry : entries) {
+    const auto now = edges_.conntrack.find(entry.tuples.client_side);
+    if (!now || !former.is_orphan(*now)) continue;
+    edges_.conntrack.remove(now->tuples.client_side);
     ++statistics_.orphaned;
   }
 }

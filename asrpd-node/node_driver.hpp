@@ -50,6 +50,8 @@ class NodeDriver {
   void remove_untranslated_flows(std::span<const engine::FlowEntry> entries);
   /// Entries that is_orphan() names, after a reconfigure.
   void remove_orphaned_flows(std::span<const engine::FlowEntry> entries);
+  /// ACT mode: entries of clients that are none any more, which would not end by themselves.
+  void remove_former_flows(std::span<const engine::FlowEntry> entries);
   /// Watches how full the kernel's table is, and tells the engine when it has to refuse unproven sessions (decision 5).
   void check_table_fill();
   /// Sends what the engine's outbox holds, after an input that was not given by the members above (reconfigure).

@@ -31,17 +31,11 @@ class NatBuilder {
  public:
   NatBuilder(const NodeConfig& config, Family family)
       : config_(config), family_(family), queues_(config.queue), clients_(config.nat->clients(family)) {
-    const policy::PortRangeConfig& ranges = config.nat->settings.ranges;
-    for (const policy::ClientNetwork& network : ranges.networks) {
-      const bool all_ports = network.mapping == policy::ClientMapping::prefix;
-      for (const Prefix& prefix : network.outside)
-        if (prefix.family() == family)
-          outside_.push_back({prefix, all_ports ? std::uint16_t{0} : network.first_port, network.last_port});
-    }
-    for (const policy::ClientOverride& each : ranges.overrides)
-      if (each.outside.family() == family) outside_.push_back({Prefix::of(each.outside), each.first_port, each.last_port});
+    outside_ = blocks_of(config.nat->settings.ranges);
+    todays_ = outside_.size();
     for (const Prefix& prefix : config.nat->settings.untranslated)
       if (prefix.family() == family) untranslated_.push_back(prefix);
+    for (const policy::PortRangeConfig& former : config.nat->settings.past_ranges) add_former(former);
   }
 
   Result<RuleTexts, io::IoError> build() {
@@ -55,17 +49,51 @@ class NatBuilder {
     // Outside addresses may be this host's own, so they stand in front of this.
     add_exceptions(texts_.prerouting);
     if (auto done = add_clients(); !done) return Failure{done.error()};
+    if (auto done = add_former_clients(); !done) return Failure{done.error()};
     add_guards();
     return std::move(texts_);
   }
 
  private:
+  [[nodiscard]] std::vector<OutsideBlock> blocks_of(const policy::PortRangeConfig& ranges) const {
+    std::vector<OutsideBlock> out;
+    for (const policy::ClientNetwork& network : ranges.networks) {
+      const bool all_ports = network.mapping == policy::ClientMapping::prefix;
+      for (const Prefix& prefix : network.outside)
+        if (prefix.family() == family_)
+          out.push_back({prefix, all_ports ? std::uint16_t{0} : network.first_port, network.last_port});
+    }
+    for (const policy::ClientOverride& each : ranges.overrides)
+      if (each.outside.family() == family_) out.push_back({Prefix::of(each.outside), each.first_port, each.last_port});
+    return out;
+  }
+
+  /// What today's configuration uses otherwise is no longer that of before.
+  [[nodiscard]] bool is_free(const Prefix& prefix) const {
+    const auto overlaps = [&](const Prefix& other) { return prefix.overlaps(other); };
+    return std::none_of(untranslated_.begin(), untranslated_.end(), overlaps) &&
+           std::none_of(config_.local_ips.begin(), config_.local_ips.end(),
+                        [&](const IpAddress& own) { return prefix.contains(own); });
+  }
+
+  void add_former(const policy::PortRangeConfig& former) {
+    for (const OutsideBlock& block : blocks_of(former))
+      if (is_free(block.prefix) &&
+          std::none_of(clients_.begin(), clients_.end(), [&](const Prefix& client) { return client.overlaps(block.prefix); }))
+        outside_.push_back(block);
+    for (const policy::ClientNetwork& network : former.networks)
+      for (const Prefix& prefix : network.clients)
+        if (prefix.family() == family_ && is_free(prefix) &&
+            std::find(clients_.begin(), clients_.end(), prefix) == clients_.end())
+          former_clients_.push_back(prefix);
+  }
+
   /// The raw tap takes SYN of clients, and no other ones: nothing that begins outside is queued before conntrack.
   void add_first() {
     std::vector<std::string>& raw = texts_.raw_prerouting;
     for (const Prefix& client : clients_)
-      for (const OutsideBlock& outside : outside_)
-        once(raw, "-p tcp " + from(client) + to(outside.prefix) + "--syn " + queues_.first);
+      for (std::size_t i = 0; i < todays_; ++i)
+        once(raw, "-p tcp " + from(client) + to(outside_[i].prefix) + "--syn " + queues_.first);
     add_exceptions(raw);
     for (const Prefix& client : clients_) once(raw, "-p tcp " + from(client) + "--syn " + queues_.first);
     // The daemon refuses and counts them.
@@ -106,10 +134,29 @@ class NatBuilder {
     for (const std::string& name : config_.nat->interfaces)
       for (const Protocol protocol : {Protocol::tcp, Protocol::udp})
         once(texts_.prerouting, "-i " + name + " -p " + to_string(protocol) + " " + kUnknown + queues_.stray);
+    const std::string echo =
+        family_ == Family::v4 ? "-p icmp -m icmp --icmp-type 8 " : "-p ipv6-icmp -m icmp6 --icmpv6-type 128 ";
+    for (const Prefix& client : clients_) once(texts_.prerouting, echo + from(client) + kUnknown + queues_.stray);
+    for (const std::string& name : config_.nat->interfaces)
+      once(texts_.prerouting, "-i " + name + " " + echo + kUnknown + queues_.stray);
     for (const Prefix& client : clients_) {
       const auto match = [&client](Protocol protocol) { return "-p " + to_string(protocol) + " " + from(client); };
       if (auto done = add_known(match); !done) return done;
       if (auto done = add_icmp_errors(client, false); !done) return done;
+    }
+    return Done{};
+  }
+
+  /// Of clients that are none any more: what was open may still be, here or elsewhere. All else of them is the host's own
+  /// business.
+  Result<Done, io::IoError> add_former_clients() {
+    const auto carries = message_matches(config_, family_, Protocol::tcp);
+    if (!carries) return Failure{carries.error()};
+    for (const Prefix& client : former_clients_) {
+      const std::string tcp = "-p tcp " + from(client);
+      once(texts_.prerouting, tcp + "! --syn -m conntrack --ctstate NEW,INVALID " + queues_.stray);
+      for (const std::string& each : *carries)
+        once(texts_.prerouting, tcp + each + "-m conntrack --ctstate SNAT " + queues_.known);
     }
     return Done{};
   }
@@ -143,6 +190,7 @@ class NatBuilder {
       once(texts_.forward, from(client) + kUnknown + "-j DROP");
       once(texts_.postrouting, from(client) + flow + kUnknown + "-j DROP");
     }
+    for (const Prefix& client : former_clients_) once(texts_.postrouting, from(client) + flow + kUnknown + "-j DROP");
     for (const std::string& name : config_.nat->interfaces) once(texts_.forward, "-i " + name + " " + kUnknown + "-j DROP");
     for (const OutsideBlock& outside : outside_) {
       once(texts_.forward, to(outside.prefix) + "-j DROP");
@@ -158,7 +206,9 @@ class NatBuilder {
   Family family_;
   QueueTargets queues_;
   std::vector<Prefix> clients_;
-  std::vector<OutsideBlock> outside_;
+  std::vector<Prefix> former_clients_;
+  std::vector<OutsideBlock> outside_;  // today's, and behind them those of former configurations
+  std::size_t todays_ = 0;
   std::vector<Prefix> untranslated_;
   RuleTexts texts_;
 };

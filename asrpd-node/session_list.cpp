@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "asrp/packet/echo.hpp"
 #include "runtime/log.hpp"
 
 namespace asrp::node {
@@ -22,6 +23,8 @@ std::string_view backup_word(engine::FlowMark mark) {
   }
   return "yes";
 }
+
+std::string protocol_word(Protocol protocol) { return packet::is_icmp(protocol) ? "icmp" : to_string(protocol); }
 
 bool has_state(const std::string& wanted, const io::Conntrack::Detail& session) {
   if (wanted == "WAITING") return session.flow.mark == engine::FlowMark::waiting;
@@ -83,7 +86,7 @@ bool matches(const SessionFilter& filter, const io::Conntrack::Detail& session, 
 std::string session_object(const io::Conntrack::Detail& session, const SessionDirectory::Place& place) {
   const TuplePair& tuples = session.flow.tuples;
   std::string out = "{\"service\":" + json_quoted(place.service) + ",\"server\":" + json_quoted(place.server) +
-                    ",\"protocol\":\"" + to_string(tuples.client_side.protocol) + "\",\"client\":\"" +
+                    ",\"protocol\":\"" + protocol_word(tuples.client_side.protocol) + "\",\"client\":\"" +
                     tuples.client_side.src.to_string() + "\",\"address\":\"" + tuples.client_side.dst.to_string() +
                     "\",\"server_address\":\"" + tuples.server_side.dst.to_string() + "\",\"source\":\"" +
                     tuples.server_side.src.to_string() + "\",\"state\":\"";

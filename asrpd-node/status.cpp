@@ -88,7 +88,8 @@ std::vector<CounterLine> counter_lines(const engine::NodeEngine& engine, const N
   lines.push_back({"conntrack.removed", table.removed, "entries removed"});
   lines.push_back(
       {"conntrack.untranslated", driver.untranslated, "entries removed that a service had got without a translation"});
-  lines.push_back({"conntrack.orphaned", driver.orphaned, "UDP entries removed because their server left the pool"});
+  lines.push_back({"conntrack.orphaned", driver.orphaned,
+                   "UDP entries removed because their server left the pool, or their client the networks"});
   return lines;
 }
 

@@ -101,6 +101,8 @@ std::vector<Sysctl> wanted_sysctls(const NodeConfig& config) {
   // All entries tell of their end, also those that were made while nobody listened.
   const engine::NatOptions& nat = config.nat->settings;
   if (wants_mappings(nat, Protocol::udp) || wants_mappings(nat, Protocol::tcp)) out.push_back({prefix + "events", 1});
+  for (const char* const protocol : {"icmp", "icmpv6"})
+    out.push_back({prefix + protocol + "_timeout", in_seconds(config.timeouts.icmp)});
   return out;
 }
 

@@ -116,7 +116,10 @@ class Daemon {
   [[nodiscard]] runtime::EventLoop& loop() { return loop_; }
   [[nodiscard]] runtime::EventLog& events() { return events_; }
   [[nodiscard]] runtime::RuleKeeper& rule_keeper() { return *rules_; }
+  /// A reload, or new rules, are under way.
   [[nodiscard]] bool is_reloading() const { return reloading_; }
+  /// Puts in what rules() gives now, without a reload. Precondition: !is_reloading().
+  void renew_rules();
   /// Calls `input` whenever the descriptor is readable, and sets the engine's timer after it.
   void watch(int descriptor, std::function<void()> input, Duration pause = Duration::zero());
   /// Ends all watches: for the destructor of the class that owns the descriptors.
@@ -132,6 +135,7 @@ class Daemon {
   void reload();
   void end_reload(const Next& next, const Outcome& rules);
   void fail_reload(const std::string& why);
+  void reload_if_wanted_again();
   void answer_reloads(const std::function<void(const runtime::ControlAnswer&, const std::string& problems)>& answer);
   void on_reload_command(const runtime::ControlRequest& request, const runtime::ControlAnswer& answer);
   void dry_run(const runtime::ControlAnswer& answer);

@@ -85,9 +85,25 @@ void Daemon::end_reload(const Next& next, const Outcome& rules_done) {
     runtime::notify_ready(activity());
     answer_reloads([](const runtime::ControlAnswer& answer, const std::string& problems) { answer.give(problems); });
   }
+  reload_if_wanted_again();
+}
+
+/// Those who asked meanwhile want what the file has now.
+void Daemon::reload_if_wanted_again() {
   if (!std::exchange(reload_again_, false)) return;
   reload_answers_ = std::exchange(again_answers_, {});
   reload();
+}
+
+void Daemon::renew_rules() {
+  auto sets = rules();
+  if (!sets) return log_error("rules", sets.error().to_string());
+  reloading_ = true;
+  rules_->replace_later(std::move(*sets), [this](const Outcome& done) {
+    reloading_ = false;
+    if (!done) log_error("rules", done.error().to_string());
+    reload_if_wanted_again();
+  });
 }
 
 void Daemon::fail_reload(const std::string& why) {

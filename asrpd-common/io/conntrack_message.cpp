@@ -11,6 +11,7 @@
 
 #include <array>
 
+#include "asrp/packet/echo.hpp"
 #include "io/attributes.hpp"
 
 namespace asrp::io {
@@ -42,6 +43,26 @@ void put_address(nlmsghdr* message, int v4_type, int v6_type, const IpAddress& a
   mnl_attr_put(message, static_cast<std::uint16_t>(address.is_v4() ? v4_type : v6_type), octets.size(), octets.data());
 }
 
+/// How conntrack names an echo request and its answer.
+struct EchoNames {
+  std::uint16_t identifier, type, code;  // attributes
+  std::uint8_t request, reply;           // values of the type
+};
+
+constexpr EchoNames echo_names(Protocol protocol) {
+  if (protocol == Protocol::icmp) return {CTA_PROTO_ICMP_ID, CTA_PROTO_ICMP_TYPE, CTA_PROTO_ICMP_CODE, 8, 0};
+  return {CTA_PROTO_ICMPV6_ID, CTA_PROTO_ICMPV6_TYPE, CTA_PROTO_ICMPV6_CODE, 128, 129};
+}
+
+/// Both have the identifier of the one who asks; which of them it is the type says.
+void put_echo(nlmsghdr* message, const Tuple& tuple) {
+  const EchoNames names = echo_names(tuple.protocol);
+  const bool asks = tuple.dst.port == 0;
+  mnl_attr_put_u16(message, names.identifier, htons(asks ? tuple.src.port : tuple.dst.port));
+  mnl_attr_put_u8(message, names.type, asks ? names.request : names.reply);
+  mnl_attr_put_u8(message, names.code, 0);
+}
+
 void put_tuple(nlmsghdr* message, std::uint16_t type, const Tuple& tuple) {
   nlattr* whole = mnl_attr_nest_start(message, type);
   nlattr* ip = mnl_attr_nest_start(message, CTA_TUPLE_IP);
@@ -50,8 +71,12 @@ void put_tuple(nlmsghdr* message, std::uint16_t type, const Tuple& tuple) {
   mnl_attr_nest_end(message, ip);
   nlattr* protocol = mnl_attr_nest_start(message, CTA_TUPLE_PROTO);
   mnl_attr_put_u8(message, CTA_PROTO_NUM, static_cast<std::uint8_t>(tuple.protocol));
-  mnl_attr_put_u16(message, CTA_PROTO_SRC_PORT, htons(tuple.src.port));
-  mnl_attr_put_u16(message, CTA_PROTO_DST_PORT, htons(tuple.dst.port));
+  if (packet::is_icmp(tuple.protocol)) {
+    put_echo(message, tuple);
+  } else {
+    mnl_attr_put_u16(message, CTA_PROTO_SRC_PORT, htons(tuple.src.port));
+    mnl_attr_put_u16(message, CTA_PROTO_DST_PORT, htons(tuple.dst.port));
+  }
   mnl_attr_nest_end(message, protocol);
   mnl_attr_nest_end(message, whole);
 }
@@ -88,6 +113,9 @@ struct Parts {
   std::uint16_t sport = 0;
   std::uint16_t dport = 0;
   std::uint8_t protocol = 0;
+  // ICMP and ICMPv6, which have attributes of their own.
+  std::uint16_t identifier = 0;
+  std::uint8_t type = 0;
 };
 
 void read_ip(Octets attributes, Parts& parts) {
@@ -105,7 +133,18 @@ void read_protocol(Octets attributes, Parts& parts) {
     if (type == CTA_PROTO_NUM) parts.protocol = get_u8(value);
     if (type == CTA_PROTO_SRC_PORT) parts.sport = get_u16(value);
     if (type == CTA_PROTO_DST_PORT) parts.dport = get_u16(value);
+    if (type == CTA_PROTO_ICMP_ID || type == CTA_PROTO_ICMPV6_ID) parts.identifier = get_u16(value);
+    if (type == CTA_PROTO_ICMP_TYPE || type == CTA_PROTO_ICMPV6_TYPE) parts.type = get_u8(value);
   });
+}
+
+/// Nothing if it is neither an echo request nor an answer to one.
+std::optional<Tuple> echo_tuple(const Parts& parts) {
+  const auto protocol = static_cast<Protocol>(parts.protocol);
+  const EchoNames names = echo_names(protocol);
+  if (parts.type == names.request) return Tuple{{parts.src, parts.identifier}, {parts.dst, 0}, protocol};
+  if (parts.type == names.reply) return Tuple{{parts.src, 0}, {parts.dst, parts.identifier}, protocol};
+  return {};
 }
 
 std::optional<Tuple> read_tuple(Octets attributes) {
@@ -115,7 +154,9 @@ std::optional<Tuple> read_tuple(Octets attributes) {
     if (type == CTA_TUPLE_PROTO) read_protocol(value, parts);
   });
   const auto protocol = static_cast<Protocol>(parts.protocol);
-  if (parts.addresses != 2 || (protocol != Protocol::tcp && protocol != Protocol::udp)) return {};
+  if (parts.addresses != 2) return {};
+  if (packet::is_icmp(protocol)) return echo_tuple(parts);
+  if (protocol != Protocol::tcp && protocol != Protocol::udp) return {};
   return Tuple{{parts.src, parts.sport}, {parts.dst, parts.dport}, protocol};
 }
 
@@ -148,7 +189,10 @@ std::size_t write_create(std::uint8_t* at, std::uint32_t sequence, const TuplePa
   // The kernel derives the translated reply from the NAT attributes; given here, it would translate nothing.
   put_tuple(message, CTA_TUPLE_REPLY, original.reversed());
   put_translation(message, CTA_NAT_SRC, tuples.server_side.src);
-  put_translation(message, CTA_NAT_DST, tuples.server_side.dst);
+  // To the kernel an echo's identifier is the port of either side, and what is given last counts: here it stays as it is.
+  const bool echo = packet::is_icmp(original.protocol);
+  put_translation(message, CTA_NAT_DST,
+                  echo ? Endpoint{tuples.server_side.dst.address, original.src.port} : tuples.server_side.dst);
   mnl_attr_put_u32(message, CTA_STATUS, htonl(fields.status));
   mnl_attr_put_u32(message, CTA_TIMEOUT, htonl(fields.timeout));
   if (fields.mark != 0) mnl_attr_put_u32(message, CTA_MARK, htonl(fields.mark));

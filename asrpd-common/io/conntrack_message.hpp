@@ -49,8 +49,8 @@ struct ConntrackEntry {
   std::optional<Traffic> from_server;
   std::uint8_t tcp_state = 0;
 };
-/// `payload`: what follows the netlink header of a CT_NEW or CT_DELETE. Nothing if the tuples are not there or not of TCP or
-/// UDP.
+/// `payload`: what follows the netlink header of a CT_NEW or CT_DELETE. Nothing if the tuples are not there or not of TCP,
+/// UDP or ICMP echo.
 std::optional<ConntrackEntry> read_entry(Octets payload);
 
 bool is_conntrack_entry(std::uint16_t message_type);

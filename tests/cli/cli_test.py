@@ -85,7 +85,7 @@ class Daemons(unittest.TestCase):
             self.assertEqual(json.loads(run(CTL, "--json", "nat", "lookup", "192.0.2.1", "2048", "--config", file).stdout), found)
             table = run(CTL, "nat", "ranges", "--config", file).stdout.splitlines()
             self.assertEqual(len(table), 1 + len(lines))
-            self.assertRegex(table[1], "^10.1.0.0 +office +192.0.2.1 +1024-2047 +no$")
+            self.assertRegex(table[1], "^10.1.0.0 +office +192.0.2.1 +1024-2047 +no +today$")
             self.assertEqual(run(CTL, "nat", "ranges", "--config", "/nonexistent.toml").returncode, 1)
 
     def test_a_bad_configuration_does_not_start(self) -> None:

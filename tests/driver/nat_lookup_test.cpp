@@ -108,3 +108,28 @@ TEST_CASE("every range leads back to its client") {
     return true;
   });
 }
+
+TEST_CASE("whose it was: former ranges, each with its time") {
+  auto nat = nat_of(kNat);
+  policy::PortRangeConfig former = nat.settings.ranges;
+  former.networks[0].first_port = 2048;  // all move up by one
+  nat.former = {{former, {"old", "six"}, 1000, 2000}};
+  const json found = lookup(nat, "192.0.2.0:2100");
+  CHECK(found["client"] == "10.1.0.255");
+  REQUIRE(found["former"].size() == 1);
+  CHECK(found["former"][0] == json::parse(R"({"client":"10.1.0.254","network":"old","outside":"192.0.2.0","ports":"2048-3071",
+    "override":false,"slice":0,"began":1000,"ended":2000})"));
+  CHECK(lookup(nat, "192.0.2.0:1024")["former"].empty());
+  CHECK(lookup(nat, "203.0.113.1:2000")["client"].is_null());
+  std::size_t today = 0;
+  std::size_t before = 0;
+  node::put_ranges(nat, [&](std::string_view line) {
+    const json object = json::parse(line);
+    ++(object.contains("ended") ? before : today);
+    if (object.contains("ended")) CHECK(object["ended"] == 2000);
+    return true;
+  });
+  CHECK(today == 7);
+  CHECK(before == 7);
+  CHECK(!lookup(nat_of(kNat), "192.0.2.0:2100").contains("former"));
+}

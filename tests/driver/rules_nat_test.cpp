@@ -99,6 +99,8 @@ TEST_CASE("ACT rules: known sessions leave first; strays of both sides; from out
   CHECK(untranslated < client);
   CHECK(client < position(net, "-i eth1 -p udp " + unknown + "-j NFQUEUE --queue-num 8"));
   CHECK(client < hello);
+  CHECK(local < position(net, "-p icmp -m icmp --icmp-type 8 -s 10.1.0.0/24 " + unknown + "-j NFQUEUE --queue-num 8"));
+  position(net, "-i eth1 -p icmp -m icmp --icmp-type 8 " + unknown + "-j NFQUEUE --queue-num 8");
   for (const std::string& rule : net) CHECK(rule.find("bypass") == std::string::npos);
 }
 
@@ -125,6 +127,8 @@ TEST_CASE("ACT rules: with mapping prefix all ports are the clients'; IPv6 has n
   position(net, "-m addrtype --dst-type LOCAL -j RETURN");
   position(net, "-m addrtype --dst-type MULTICAST -j RETURN");
   CHECK(!has(net, "BROADCAST"));
+  position(net,
+           "-p ipv6-icmp -m icmp6 --icmpv6-type 128 -s fd00:1::/64 -m conntrack ! --ctstate SNAT -j NFQUEUE --queue-num 8");
   CHECK(!has(net, "10.1.0.0"));
   CHECK(!has(net, "--dport 2048"));
 }
@@ -146,6 +150,34 @@ TEST_CASE("ACT rules: a SYN from outside is asked about only where a filter may 
     CHECK(!has(net, drop));
     position(net, ask);
   }
+}
+
+TEST_CASE("ACT rules: of former ranges both sides are asked about, and nothing of them leaves or goes round") {
+  node::NodeConfig config = config_of(kNat);
+  policy::PortRangeConfig former = config.nat->settings.ranges;
+  former.networks[0].clients.push_back(*Prefix::parse("10.7.0.0/24"));
+  former.networks[0].outside.push_back(*Prefix::parse("192.0.2.64/29"));
+  former.networks[0].outside.push_back(*Prefix::parse("198.51.100.0/29"));  // local_ips are in it now
+  former.networks[0].outside.push_back(*Prefix::parse("172.16.1.0/24"));    // untranslated now
+  config.nat->settings.past_ranges = {former};
+  const auto set = node::node_rules(config, Family::v4);
+  REQUIRE(set);
+  const auto raw = test::rules_of(*set, "raw", "PREROUTING");
+  CHECK(raw == rules_of(Family::v4, "raw", "PREROUTING"));  // they begin nothing
+  const auto net = test::rules_of(*set, "mangle", "PREROUTING");
+  const std::string unknown = "-m conntrack ! --ctstate SNAT ";
+  position(net, "-p tcp -d 192.0.2.64/29 --dport 2048:65535 " + unknown + "-j NFQUEUE --queue-num 8");
+  position(net, "-p udp -d 192.0.2.64/29 --dport 2048:65535 " + unknown + "-j NFQUEUE --queue-num 8");
+  position(net, "-p tcp -s 10.7.0.0/24 ! --syn -m conntrack --ctstate NEW,INVALID -j NFQUEUE --queue-num 8");
+  position(net, "-p tcp -s 10.7.0.0/24 --tcp-option 253 -m conntrack --ctstate SNAT -j NFQUEUE --queue-num 9");
+  CHECK(!has(net, "-p udp -s 10.7.0.0/24"));
+  for (const char* const taken : {"198.51.100.0/29", "172.16.1.0/24"}) CHECK(!has(net, taken));
+  const auto forward = test::rules_of(*set, "mangle", "FORWARD");
+  position(forward, "-d 192.0.2.64/29 -j DROP");
+  CHECK(!has(forward, "10.7.0.0/24"));
+  const auto post = test::rules_of(*set, "mangle", "POSTROUTING");
+  position(post, "-s 10.7.0.0/24 -m mark --mark 0x40000000/0x40000000 " + unknown + "-j DROP");
+  position(post, "-d 192.0.2.64/29 -m mark --mark 0x40000000/0x40000000 -j DROP");
 }
 
 TEST_CASE("ICMP errors about packets of a network are found by the quoted address's leading bits") {
@@ -176,16 +208,22 @@ TEST_CASE("ACT sysctls: RFC 4787 REQ-5 and RFC 5382 REQ-5 by default") {
                                                      {prefix + "tcp_timeout_last_ack", 240},
                                                      {prefix + "tcp_timeout_time_wait", 240},
                                                      {prefix + "events", 1},
+                                                     {prefix + "icmp_timeout", 60},
+                                                     {prefix + "icmpv6_timeout", 60},
                                                  });
   // Nobody asks for ends where no port is one endpoint's.
-  CHECK(node::wanted_sysctls(config_of(changed("[nat]\n", "[nat]\nendpoint_independent = []\n"))).back().name ==
-        prefix + "tcp_timeout_time_wait");
+  for (const node::Sysctl& each : node::wanted_sysctls(config_of(changed("[nat]\n", "[nat]\nendpoint_independent = []\n"))))
+    CHECK(each.name != prefix + "events");
 }
 
 TEST_CASE("gateways that map alike show one digest, whatever their slice; every difference of the networks shows") {
   const auto digest = [](const std::string& text) { return node::placement_digest(node::to_options(config_of(text), {})); };
   const std::string base = digest(kNat);
   CHECK(digest(changed("slice = 3", "slice = 4")) == base);
+  // Which former ranges a gateway still needs is its own affair.
+  auto options = node::to_options(config_of(kNat), {});
+  options.nat->past_ranges = {options.nat->ranges};
+  CHECK(node::placement_digest(options) == base);
   CHECK(digest(changed("ports = \"2048-65535\"", "ports = \"3072-65535\"")) != base);
   CHECK(digest(changed("192.0.2.9", "192.0.2.10")) != base);
   CHECK(digest(changed("[nat]\n", "[nat]\nslices = 8\n")) != base);
@@ -199,7 +237,7 @@ TEST_CASE("gateways that map alike show one digest, whatever their slice; every 
 
 TEST_CASE("status says the mode, this gateway's slice, and the networks") {
   CHECK(node::mode_members(config_of(kNat)) ==
-        "\"mode\":\"ACT\",\"slice\":3,\"slices\":16,\"overrides\":1,\"networks\":["
+        "\"mode\":\"ACT\",\"slice\":3,\"slices\":16,\"overrides\":1,\"former_ranges\":0,\"networks\":["
         "{\"name\":\"office\",\"clients\":[\"10.1.0.0/24\"],\"outside\":[\"192.0.2.0/29\"],\"mapping\":\"ports\"},"
         "{\"name\":\"six\",\"clients\":[\"fd00:1::/64\"],\"outside\":[\"2001:db8:ff::/64\"],\"mapping\":\"prefix\"}],");
 }

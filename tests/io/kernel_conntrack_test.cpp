@@ -211,6 +211,50 @@ TEST_CASE("marks are set by bit, others' bits stay; dumps give the marked ones o
   CHECK(conntrack->fill().count == 0);
 }
 
+namespace {
+
+/// A client's echo requests under another address and identifier, to another host, and the answers back.
+void echo_both_ways(const Tuple& asks, const Tuple& as_server_sees) {
+  Lab lab;
+  switch_on();
+  auto conntrack = table();
+  Flow f;
+  f.tuples = {asks, as_server_sees};
+  REQUIRE(install_one(*conntrack, f) == InstallResult::ok);
+  CHECK(install_one(*conntrack, f) == InstallResult::exists);
+  Flow other = f;  // towards that host the identifier is taken
+  ++other.tuples.client_side.src.port;
+  CHECK(install_one(*conntrack, other) == InstallResult::exists);
+  CHECK(!conntrack->find(other.tuples.client_side));
+  lab.client.enter();
+  const std::string ping = "ping -n -i 0.01 -e " + std::to_string(asks.src.port) + " " + asks.dst.address.to_string();
+  run(ping + " -c 2 -W 5");
+  for (const Tuple& each : {asks, as_server_sees, asks.reversed(), as_server_sees.reversed()}) {
+    const auto entry = conntrack->find(each);
+    REQUIRE(entry);
+    CHECK(entry->tuples == f.tuples);
+  }
+  std::size_t seen = 0;
+  conntrack->for_each([&](const FlowEntry& entry) { seen += entry.tuples == f.tuples ? 1u : 0u; });
+  CHECK(seen == 1);
+  conntrack->remove(asks);
+  CHECK(!conntrack->find(asks));
+  CHECK(try_run(ping + " -c 1 -W 1") != 0);
+}
+
+}  // namespace
+
+TEST_CASE("ICMP echo has sessions, by its identifier (RFC 5508 REQ-1)") {
+  SUBCASE("IPv4") {
+    echo_both_ways({at("10.1.0.2:77"), at("10.9.0.1:0"), Protocol::icmp},
+                   {at("10.2.0.1:6000"), at("10.2.0.2:0"), Protocol::icmp});
+  }
+  SUBCASE("IPv6") {
+    echo_both_ways({at("[fd01::2]:77"), at("[fd09::1]:0"), Protocol::icmpv6},
+                   {at("[fd02::1]:6000"), at("[fd02::2]:0"), Protocol::icmpv6});
+  }
+}
+
 TEST_CASE("a visit ends early when it is told to, and none begins after it; all else goes on") {
   Lab lab;
   switch_on();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 180
-# cases: programs-4 programs-6 ports exhausted-icmp exhausted-drop reuse beyond one-direction
+# cases: programs-4 programs-6 echo ports exhausted-icmp exhausted-drop reuse beyond one-direction
 """Clients without a holder work through a gateway in ACT mode as through any NAT: ordinary programs, two clients with one source
 port, a client that runs out of ports alone, ports used again at once, clients of no network, packets of one direction alone."""
 
@@ -139,6 +139,63 @@ def names(office: Office, expect: support.Expectations, family: int) -> None:
         expect.that(answer.strip() == "203.0.113.7", f"dig {' '.join(more)}: {answer.strip()}")
     server.kill()
     server.wait()
+
+
+# --- ICMP echo (RFC 5508) -----------------------------------------------------------------------------------------------
+
+
+def pings(client: Namespace, target: str, identifier: int = 77, patience: int = support.PATIENCE) -> bool:
+    """Whether one of the requests is answered."""
+    argv = client.command("ping", "-n", "-c", "1", "-w", str(patience), "-e", str(identifier), target)
+    return subprocess.run(argv, stdout=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def requests(office: Office) -> set[tuple[str, int, int]]:
+    """Echo requests of the capture: the gateway that they come from, family and identifier."""
+    found = set()
+    for link, arriving, octets in office.octets():
+        four = octets[0] >> 4 == 4
+        at = 20 if four else 40
+        if arriving and link.startswith("gateway") and octets[9 if four else 6] == (1 if four else 58) and octets[at] == (8 if four else 128):
+            found.add((link, 4 if four else 6, int.from_bytes(octets[at + 4:at + 6], "big")))
+    return found
+
+
+def echo(options: Options, expect: support.Expectations) -> None:
+    """Both clients ask with one identifier, through either gateway: outside each has one of its own. An answer at the other gateway is
+    lost, and one who asks for an outside address gets none, but no packet goes round."""
+    with Office(options, gateways=2) as office:
+        for number in office.gateways:
+            office.start(number)
+        office.begin_capture()
+        for gateway in office.gateways:
+            office.out_by(gateway)
+            office.back_by(gateway)
+            for family in (4, 6):
+                for number, client in office.clients.items():
+                    expect.that(pings(client, SERVER[family]), f"client {number} is answered by {SERVER[family]} through gateway {gateway}")
+        office.end_capture()
+        seen = requests(office)
+        for gateway in office.gateways:
+            for family in (4, 6):
+                for number in office.clients:
+                    own = [i for link, f, i in seen if (link, f) == (f"gateway{gateway}", family) and i in ports_of(number, gateway)]
+                    expect.that(len(own) == 1, f"IPv{family}: client {number} at gateway {gateway}: identifiers {own}, of {ports_of(number, gateway)}")
+        expect.that(len(seen) == 8, f"there are no others: {sorted(seen)}")
+
+        for number, gateway in office.gateways.items():
+            for name in ("icmp", "icmpv6"):
+                value = gateway.read(f"/proc/sys/net/netfilter/nf_conntrack_{name}_timeout").strip()
+                expect.that(value == "60", f"gateway {number}: nf_conntrack_{name}_timeout is {value} (RFC 5508 REQ-2)")
+        office.back_by(1)
+        expect.that(not pings(office.clients[1], SERVER[4], 78, patience=1), "an answer that comes by the other gateway is nobody's")
+        office.begin_capture()
+        before = office.counter(2, "drops.no_range")
+        expect.that(not pings(office.clients[1], "192.0.2.1", patience=1), "an outside address that clients share does not answer")
+        office.wait_counter(2, "drops.no_range", before)
+        office.end_capture()
+        expect.that(not requests(office), f"nothing of that went out: {requests(office)}")
+        expect.none_of(office.problems(), "no daemon failed")
 
 
 # --- ports --------------------------------------------------------------------------------------------------------------
@@ -317,6 +374,7 @@ if __name__ == "__main__":
     support.main({
         "programs-4": programs(4),
         "programs-6": programs(6),
+        "echo": echo,
         "ports": ports,
         "exhausted-icmp": exhausted("icmp"),
         "exhausted-drop": exhausted("drop"),

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 
 namespace asrp::ctl {
 namespace {
@@ -96,6 +97,16 @@ std::string duration_text(double seconds) {
   } else {
     std::snprintf(text.data(), text.size(), "%02lld:%02lld:%02lld", whole / 3600, whole / 60 % 60, whole % 60);
   }
+  return text.data();
+}
+
+std::string moment_text(const nlohmann::json& milliseconds) {
+  if (!milliseconds.is_number_integer()) return plain(milliseconds);
+  const auto seconds = static_cast<std::time_t>(milliseconds.get<std::int64_t>() / 1000);
+  std::tm parts{};
+  std::array<char, 64> text{};
+  if (gmtime_r(&seconds, &parts) == nullptr || std::strftime(text.data(), text.size(), "%Y-%m-%d %H:%M:%SZ", &parts) == 0)
+    return plain(milliseconds);
   return text.data();
 }
 

@@ -22,6 +22,8 @@ const nlohmann::json& member(const nlohmann::json& object, const char* name);
 std::string short_number(double value);
 /// "3 d 04:05:06", "04:05:06".
 std::string duration_text(double seconds);
+/// Milliseconds since 1970 as "2026-11-30 04:05:06Z".
+std::string moment_text(const nlohmann::json& milliseconds);
 
 /// A load in parts of 0xffffffff, as percent; `unknown` where there is none.
 std::string load_text(const nlohmann::json& load, const char* unknown);

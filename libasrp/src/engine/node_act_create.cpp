@@ -90,14 +90,13 @@ NodeCounter NodeEngine::Impl::act_next_port(TimePoint now, Install& install) {
   return Counter::drops_exhausted;
 }
 
-/// A client's first packet. `goes_on`: false for a copy that has only brought an HS.
-void NodeEngine::Impl::act_create(TimePoint now, Incoming& in, const policy::PortRange& range, std::optional<Cookie> hello,
-                                  bool goes_on) {
+void NodeEngine::Impl::act_create(TimePoint now, Incoming& in, const Tuple& packet, const policy::PortRange& range,
+                                  std::optional<Cookie> hello, bool goes_on) {
   Install install;
   install.hello = hello;
   install.midstream = in.view.is_tcp() && !in.view.is_tcp_syn();
-  if (!act_map(install, in.view.tuple(), range)) return act_refuse(now, in, Step::exhausted);
-  const std::uint32_t recovery = find_recovery(in.view.tuple());
+  if (!act_map(install, packet, range)) return act_refuse(now, in, Step::exhausted);
+  const std::uint32_t recovery = find_recovery(packet);
   if (recovery != kNoSlot) {  // its question is answered by this packet
     if (in.view.is_tcp_syn()) {
       drop_held(recoveries_[recovery], Counter::drops_no_session);

@@ -2,6 +2,7 @@
 // ACT mode: what becomes of a packet, apart from doing it; as node_decide for PSV. The taps and explain() share these.
 #include <algorithm>
 
+#include "asrp/packet/echo.hpp"
 #include "engine/node_impl.hpp"
 
 namespace asrp::engine {
@@ -21,6 +22,7 @@ Step NodeEngine::Impl::decide_act_syn(TimePoint now, const Tuple& syn) const {
 }
 
 Step NodeEngine::Impl::decide_act_create(TimePoint now, const Tuple& packet) const {
+  if (!config_->nat()->ranges.range_of(packet.src.address)) return Step::no_mapping;  // a former client
   if (const Step step = decide_create(packet); step != Step::create) return step;
   if (!act_destination(packet)) return Step::no_mapping;
   if (exhausted_.find(hash(exhausted_key(packet)), now, kExhausted) == nullptr) return Step::create;
@@ -75,7 +77,11 @@ bool NodeEngine::Impl::act_begins(const packet::PacketView& view) const {
 std::optional<Endpoint> NodeEngine::Impl::act_destination(const Tuple& packet) const {
   const NatState& nat = *config_->nat();
   const auto other = nat.ranges.client_of(packet.dst);
-  if (!other) return packet.dst;
+  if (!other) {
+    // An echo request names no port: where clients share an address it means none of them.
+    if (packet::is_icmp(packet.protocol) && nat.is_outside(packet.dst.address)) return std::nullopt;
+    return packet.dst;
+  }
   if (!nat.options->hairpin) return std::nullopt;
   // Where each client has an address of its own every port is mapped; elsewhere mappings are known by their sessions.
   if (nat.ranges.range_of(*other)->keeps_port) return Endpoint{*other, packet.dst.port};

@@ -27,7 +27,7 @@ void NodeEngine::Impl::act_first(TimePoint now, Incoming& in, const Side& side) 
   const Step step = decide_act_syn(now, tuple);
   if (step != Step::create && step != Step::join_install) return act_refuse(now, in, step);
   if (!is_copy) seen_syn_.put(tag, now, 1);
-  if (step == Step::create) return act_create(now, in, side.range, hello.cookie, !is_copy);
+  if (step == Step::create) return act_create(now, in, tuple, side.range, hello.cookie, !is_copy);
   Install& install = installs_[find_install(tuple)];
   if (hello.cookie) install.hello = hello.cookie;
   if (is_copy) return outbox_.drop(in.id);

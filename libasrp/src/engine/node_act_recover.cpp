@@ -56,7 +56,7 @@ void NodeEngine::Impl::act_unreachable(TimePoint now, const IpAddress& client) {
 
 void NodeEngine::Impl::act_heard(TimePoint now, const IpAddress& client) {
   const NatState* nat = config_->nat();
-  if (nat != nullptr && nat->ranges.range_of(client) && clients_->heard(now, client)) count(Counter::clients_holder);
+  if (nat != nullptr && nat->knows_client(client) && clients_->heard(now, client)) count(Counter::clients_holder);
 }
 
 }  // namespace asrp::engine

@@ -41,7 +41,7 @@ void NodeEngine::Impl::act_stray_with_hello(TimePoint now, Incoming& in, const S
   } else if (!answer_known(now, trigger, *hello.cookie)) {
     const bool begins = in.view.is_udp() || in.view.is_tcp_syn();
     const Step step = begins ? decide_act_create(now, trigger) : decide_act_lost(now, trigger);
-    if (begins && step == Step::create) return act_create(now, in, side.range, hello.cookie, !hello.separate);
+    if (begins && step == Step::create) return act_create(now, in, trigger, side.range, hello.cookie, !hello.separate);
     count(Counter::hellos_no_session);
     if (hello.separate) return;
     if (step == Step::create) return act_create_from_stray(now, in, side, hello.cookie);
@@ -57,7 +57,7 @@ void NodeEngine::Impl::act_stray_with_hello(TimePoint now, Incoming& in, const S
 
 void NodeEngine::Impl::act_create_from_stray(TimePoint now, Incoming& in, const Side& side, std::optional<Cookie> hello) {
   if (is_reset(in.view)) return count(Counter::drops_no_session);  // what ends a connection begins none
-  act_create(now, in, side.range, hello, true);
+  act_create(now, in, in.view.tuple(), side.range, hello, true);
 }
 
 void NodeEngine::Impl::act_stray_from_outside(TimePoint now, Incoming& in) {
@@ -74,6 +74,18 @@ void NodeEngine::Impl::act_error_from_client(TimePoint now, Incoming& in, const 
 
 void NodeEngine::Impl::act_error_from_outside(TimePoint now, Incoming& in, const Tuple& trigger) {
   act_join_or_ask(now, in, trigger, decide_act_outside(now, trigger, false), true);
+}
+
+/// A client's echo request (RFC 5508 REQ-1). No holder has a backup of it: nobody is asked, and it begins a session where
+/// there is none. The answer finds that in the kernel, at this gateway alone.
+void NodeEngine::Impl::act_echo(TimePoint now, Incoming& in, const Tuple& echo) {
+  const Side side = config_->side_of(echo);
+  if (side.kind == Side::Kind::none) return count_foreign();
+  if (side.kind != Side::Kind::act_client) return count(Counter::drops_icmp);
+  if (join_in_flight(now, in, echo, false)) return;
+  const Step step = decide_act_create(now, echo);
+  if (step != Step::create) return act_refuse(now, in, step);
+  act_create(now, in, echo, side.range, std::nullopt, true);
 }
 
 void NodeEngine::Impl::act_join_or_ask(TimePoint now, Incoming& in, const Tuple& trigger, Step step, bool icmp) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "asrp/packet/echo.hpp"
+
 namespace asrp::engine {
 namespace {
 
@@ -116,7 +118,22 @@ std::optional<IpAddress> NatState::client_of(const Endpoint& outside) const {
   return client;
 }
 
+bool NatState::is_outside(const IpAddress& address) const {
+  const auto holds = [&](const policy::ClientNetwork& network) {
+    return std::any_of(network.outside.begin(), network.outside.end(), [&](const Prefix& p) { return p.contains(address); });
+  };
+  const policy::PortRangeConfig& all = options->ranges;
+  return std::any_of(all.networks.begin(), all.networks.end(), holds) ||
+         std::any_of(all.overrides.begin(), all.overrides.end(), [&](const auto& each) { return each.outside == address; });
+}
+
+bool NatState::knows_client(const IpAddress& address) const {
+  return ranges.range_of(address) ||
+         std::any_of(past.begin(), past.end(), [&](const policy::PortRanges& former) { return former.range_of(address); });
+}
+
 policy::PortUse NatState::use_of(Protocol protocol) const {
+  if (packet::is_icmp(protocol)) return policy::PortUse::endpoint;  // RFC 5508 REQ-1a
   const bool independent = protocol == Protocol::udp ? options->endpoint_independent_udp : options->endpoint_independent_tcp;
   return independent ? policy::PortUse::endpoint : policy::PortUse::session;
 }

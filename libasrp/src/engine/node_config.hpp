@@ -68,7 +68,7 @@ struct Side {
     none,        // nothing here
     client,      // a client of `service`
     server,      // server `backend` of `service`
-    act_client,  // a client of our networks, which has `range` outside
+    act_client,  // a client of our networks, which has `range` outside, or a former client with a TCP session of that time
     act_server,  // from outside, to the outside endpoint of `client`
   };
   Kind kind = Kind::none;
@@ -90,6 +90,10 @@ struct NatState {
   [[nodiscard]] policy::PortUse use_of(Protocol protocol) const;
   /// Whose outside endpoint that is or was; nothing if nobody's.
   [[nodiscard]] std::optional<IpAddress> client_of(const Endpoint& outside) const;
+  /// Whether it is an outside address, somebody's or not. Looks at all that is configured: not for each packet.
+  [[nodiscard]] bool is_outside(const IpAddress& address) const;
+  /// Whether that address is of a client, or was of one.
+  [[nodiscard]] bool knows_client(const IpAddress& address) const;
 
   const NatOptions* options;
   policy::PortRanges ranges;

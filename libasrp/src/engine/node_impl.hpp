@@ -207,7 +207,9 @@ struct NodeEngine::Impl {
   bool act_map(Install& install, const Tuple& packet, const policy::PortRange& range) const;
   bool act_choose_port(Install& install) const;
   [[nodiscard]] Counter act_next_port(TimePoint now, Install& install);
-  void act_create(TimePoint now, Incoming& in, const policy::PortRange& range, std::optional<Cookie> hello, bool goes_on);
+  /// A client's first packet, of that tuple. `goes_on`: false for a copy that has only brought an HS.
+  void act_create(TimePoint now, Incoming& in, const Tuple& packet, const policy::PortRange& range, std::optional<Cookie> hello,
+                  bool goes_on);
   void act_settle_held(TimePoint now, session::Recovery& recovery, const policy::PortRange& range);
   void act_create_from_outside(TimePoint now, Incoming& in);
   /// The first packet that is held is a RST.
@@ -227,6 +229,7 @@ struct NodeEngine::Impl {
   void act_stray_from_outside(TimePoint now, Incoming& in);
   void act_error_from_client(TimePoint now, Incoming& in, const Tuple& trigger);
   void act_error_from_outside(TimePoint now, Incoming& in, const Tuple& trigger);
+  void act_echo(TimePoint now, Incoming& in, const Tuple& echo);
   void act_join_or_ask(TimePoint now, Incoming& in, const Tuple& trigger, Step step, bool icmp);
 
   // --- node_act_recover.cpp -------------------------------------------------------------------------------------------

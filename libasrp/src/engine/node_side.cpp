@@ -19,6 +19,9 @@ Side NodeConfig::side_of(const Tuple& packet) const {
       side.kind = Side::Kind::act_client;
       side.range = *range;
       side.client = packet.src.address;
+    } else if (packet.protocol == Protocol::tcp && nat_->knows_client(packet.src.address)) {
+      side.kind = Side::Kind::act_client;
+      side.client = packet.src.address;
     } else if (const auto client = nat_->client_of(packet.dst)) {
       side.kind = Side::Kind::act_server;
       side.client = *client;
@@ -30,7 +33,10 @@ Side NodeConfig::side_of(const Tuple& packet) const {
 bool NodeConfig::may_exist(const TuplePair& session) const {
   const ServiceState* service = service_at(session.client_side.dst, session.client_side.protocol);
   if (service != nullptr) return check_legitimacy(service->rule, session) == policy::Legitimacy::legitimate;
-  return nat_ && !nat_->is_untranslated(session.client_side.dst.address) &&
+  if (!nat_) return false;
+  // Of a client that is none any more what is open may end, and that only TCP does by itself.
+  if (session.client_side.protocol != Protocol::tcp && !nat_->ranges.range_of(session.client_side.src.address)) return false;
+  return !nat_->is_untranslated(session.client_side.dst.address) &&
          check_legitimacy(nat_->ranges, nat_->past, session) == policy::Legitimacy::legitimate;
 }
 
@@ -84,7 +90,7 @@ bool NodeEngine::Impl::may_begin_in_midstream(const Tuple& packet) const {
 
 bool NodeEngine::Impl::is_gone(TimePoint now, const IpAddress& host) const {
   const NatState* nat = config_->nat();
-  if (nat == nullptr || holders_.find(host) != nullptr || !nat->ranges.range_of(host)) return counts_as_gone(host);
+  if (nat == nullptr || holders_.find(host) != nullptr || !nat->knows_client(host)) return counts_as_gone(host);
   return clients_->has_no_holder(now, host);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Packets without a session (Tap::stray). The kernel has attached an untranslated conntrack: the original ends here, what goes
 // on is a copy of ours, behind the session.
+#include "asrp/packet/echo.hpp"
 #include "engine/node_impl.hpp"
 
 namespace asrp::engine {
@@ -107,9 +108,12 @@ void NodeEngine::Impl::acknowledge_by_ps(const TuplePair& session) {
 void NodeEngine::Impl::stray_icmp(TimePoint now, Incoming& in) {
   const auto quoted = packet::quoted_tuple(in.view);
   if (!quoted) {
-    count(Counter::drops_icmp);
-    return;
+    const auto echo = config_->nat() != nullptr ? packet::echo_request_tuple(in.view) : std::nullopt;
+    if (echo) return act_echo(now, in, *echo);
+    return count(Counter::drops_icmp);
   }
+  // About a message: nobody has a backup of that, and nobody may be asked for one.
+  if (quoted->protocol == Protocol::udp && quoted->dst.port == config_->options().port) return count(Counter::drops_icmp);
   const Tuple trigger = quoted->reversed();
   const Side side = config_->side_of(trigger);
   if (side.kind == Side::Kind::none) return count_foreign();

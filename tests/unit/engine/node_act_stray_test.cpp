@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ACT mode: the tap of packets without a session: first datagrams, HS, messages from outside, ICMP errors.
 #include "support/act_script.hpp"
+#include "support/echo.hpp"
 
 using namespace asrp;
 using namespace asrp::test;
@@ -15,6 +16,13 @@ const TuplePair kElsewhere = act_session_at(kFlow, 3000);
 
 Buffer segment(std::string_view text = "data") { return tcp(kFlow).push().payload(text).build(); }
 Buffer first_datagram() { return udp(kUdpFlow).payload("data").build(); }
+
+/// What a client's echo request becomes: its identifier is chosen as one port for all that it talks to.
+TuplePair echo_session(const Tuple& ping) {
+  auto options = nat_options();
+  options.nat->endpoint_independent_tcp = true;
+  return act_session(ping, 0, options);
+}
 
 /// A query for the root.
 Buffer dns_query() { return hex("1234 0100 0001 0000 0000 0000 00 0001 0001"); }
@@ -146,6 +154,76 @@ TEST_CASE("ACT: an ICMP error about an unknown session asks for that session, an
     CHECK(s.counter(NodeCounter::drops_icmp) == 1);
     CHECK(s.flows.entries.size() == entries);
   }
+}
+
+TEST_CASE("an ICMP error about a message asks nobody: of messages there are no backups") {
+  for (const bool from_client : {true, false}) {
+    NodeScript s(nat_options());
+    const Tuple message = from_client ? udp_tuple("198.51.100.1:51200", "10.0.0.1:51200")
+                                      : udp_tuple(std::string(kOutsideAddress) + ":2240", "198.51.100.1:51200");
+    const Buffer error =
+        icmp_error(message.dst.address, message.src.address).port_unreachable().quoting(udp(message).build()).build();
+    CHECK(kinds(s.packet(Tap::stray, error)) == "drop");
+    CHECK(s.counter(NodeCounter::drops_icmp) == 1);
+  }
+}
+
+TEST_CASE(
+    "ACT: a client's echo request begins a session, with an identifier of the client's ports in the slice (RFC 5508 REQ-1)") {
+  NodeScript s(nat_options());
+  const Tuple ping = echo_tuple("10.0.0.1:77", "198.51.100.1");
+  const auto outs = s.packet(Tap::stray, echo(ping).build());
+  CHECK(kinds(outs) == "drop send_flow");
+  CHECK(outs.at(1).octets == forwarded(echo(ping).build()));
+  CHECK(s.flows.installed.at(0).tuples == echo_session(ping));
+  const Endpoint outside = s.flows.installed[0].tuples.server_side.src;
+  CHECK(outside.address == address(kOutsideAddress));
+  CHECK(outside.port >= 2240);
+  CHECK(outside.port <= 2303);
+  // What was queued with it goes behind it.
+  CHECK(kinds(s.packet(Tap::stray, echo(ping).sequence(2).build())) == "drop send_flow");
+  CHECK(s.counter(NodeCounter::sessions_created) == 1);
+  // Whoever is asked sees the same identifier (REQ-1a).
+  s.packet(Tap::stray, echo(echo_tuple("10.0.0.1:77", "198.51.100.2")).build());
+  CHECK(s.flows.installed.at(1).tuples.server_side.src == outside);
+  CHECK(s.counter(NodeCounter::recoveries_started) == 0);
+}
+
+TEST_CASE("ACT: of two requests in one burst the second goes with the first one's session") {
+  NodeScript s(nat_options());
+  const Tuple ping = echo_tuple("10.0.0.1:77", "198.51.100.1");
+  s.begin_burst();
+  s.packet(Tap::stray, echo(ping).build());
+  s.packet(Tap::stray, echo(ping).sequence(2).build());
+  CHECK(kinds(s.end_burst()) == "drop drop send_flow send_flow");
+  CHECK(s.flows.installed.size() == 1);
+}
+
+TEST_CASE("ACT: only requests of clients begin an echo session, and not to an outside address that clients share") {
+  NodeScript s(nat_options());
+  const Tuple asked = echo_tuple("198.51.100.1:77", kOutsideAddress);
+  CHECK(kinds(s.packet(Tap::stray, echo(asked).build())) == "drop");
+  const Tuple stale = echo_tuple(std::string(kOutsideAddress) + ":2240", "198.51.100.1");
+  CHECK(kinds(s.packet(Tap::stray, echo(stale.reversed()).build())) == "drop");
+  const Tuple unasked = echo_tuple("198.51.100.1:77", "10.0.0.1");
+  CHECK(kinds(s.packet(Tap::stray, echo(unasked.reversed()).build())) == "drop");
+  CHECK(s.counter(NodeCounter::drops_icmp) == 2);
+  CHECK(kinds(s.packet(Tap::stray, echo(echo_tuple("10.0.0.1:77", kOutsideAddress)).build())) == "drop");
+  CHECK(kinds(s.packet(Tap::stray, echo(echo_tuple("10.9.9.9:77", "198.51.100.1")).build())) == "drop");
+  CHECK(s.counter(NodeCounter::drops_no_range) == 3);
+  CHECK(s.flows.installed.empty());
+  CHECK(s.counter(NodeCounter::recoveries_started) == 0);
+}
+
+TEST_CASE("ACT: identifiers run out as ports do, for one client alone") {
+  NodeScript s(nat_options());
+  const auto outside = [](std::uint16_t id) { return Endpoint{address(kOutsideAddress), id}; };
+  for (std::uint16_t id = 2240; id <= 2303; ++id)
+    s.flows.add({{endpoint("10.0.0.1:1"), {address("198.51.100.1"), id}, Protocol::icmp},
+                 {outside(id), {address("198.51.100.1"), 0}, Protocol::icmp}});
+  CHECK(kinds(s.packet(Tap::stray, echo(echo_tuple("10.0.0.1:77", "198.51.100.1")).build())) == "drop");
+  CHECK(s.counter(NodeCounter::drops_exhausted) == 1);
+  CHECK(kinds(s.packet(Tap::stray, echo(echo_tuple("10.0.0.2:77", "198.51.100.1")).build())) == "drop send_flow");
 }
 
 TEST_CASE("ACT: from whom an endpoint takes datagrams without a session (RFC 4787 REQ-8)") {

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <memory>
 #include <optional>
 
@@ -32,16 +31,10 @@ Table::Cell number_of(const json& line) {
   return number == json(0) ? std::string("today") : "former " + plain(number);
 }
 
-/// Milliseconds since 1970 as a time of day; where only the configuration says that there was such an epoch, that.
+/// Where only the configuration says that there was such an epoch, that.
 Table::Cell began(const json& line) {
   const json& value = member(line, "began");
-  if (!value.is_number_integer()) return "configured";
-  const auto seconds = static_cast<std::time_t>(value.get<std::int64_t>() / 1000);
-  std::tm parts{};
-  char text[64];
-  if (gmtime_r(&seconds, &parts) == nullptr || std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%SZ", &parts) == 0)
-    return plain(value);
-  return text;
+  return value.is_number_integer() ? moment_text(value) : "configured";
 }
 
 json with_pool(const char* command, const std::string& pool) {

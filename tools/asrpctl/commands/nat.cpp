@@ -24,20 +24,34 @@ struct Arguments {
   CLI::App* lookup = nullptr;
 };
 
+std::string former_text(const json& answer) {
+  std::string out;
+  for (const json& each : member(answer, "former"))
+    out += "from " + moment_text(member(each, "began")) + " to " + moment_text(member(each, "ended")) + " it was of client " +
+           plain(member(each, "client")) + ", network " + plain(member(each, "network")) + "\n";
+  return out;
+}
+
 std::string lookup_text(const json& answer) {
   const auto text = [&answer](const char* name) { return plain(member(answer, name)); };
   const std::string asked = text("address") + " port " + text("port");
-  if (member(answer, "client").is_null()) return asked + " is nobody's\n";
+  if (member(answer, "client").is_null()) return asked + " is nobody's\n" + former_text(answer);
   std::string out = asked + " is of client " + text("client") + ", network " + text("network") + ", which has the ports " +
                     text("ports") + (member(answer, "override") == json(true) ? " by an override" : "") + "\n";
   if (!member(answer, "slice").is_null())
     out += "sessions with this port were made by the gateway with slice " + text("slice") + "\n";
-  return out;
+  return out + former_text(answer);
+}
+
+Table::Cell until(const json& line) {
+  const json& value = member(line, "ended");
+  return value.is_number_integer() ? moment_text(value) : "today";
 }
 
 const std::vector<ListingColumn>& range_columns() {
-  static const std::vector<ListingColumn> kColumns = {
-      {"CLIENT", "client"}, {"NETWORK", "network"}, {"OUTSIDE", "outside"}, {"PORTS", "ports"}, {"OVERRIDE", "override"}};
+  static const std::vector<ListingColumn> kColumns = {{"CLIENT", "client"},     {"NETWORK", "network"},
+                                                      {"OUTSIDE", "outside"},   {"PORTS", "ports"},
+                                                      {"OVERRIDE", "override"}, {"UNTIL", "ended", Table::Align::left, until}};
   return kColumns;
 }
 
