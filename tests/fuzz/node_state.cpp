@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The files of a node's state_dir, of which one comes from another node: epochs.json, epochs.given.json and drain.json.
+// The files of a node's state_dir, of which one comes from another node: epochs.json, epochs.given.json, drain.json and
+// ranges.json.
 #include <string>
 #include <vector>
 
 #include "asrp/policy/query_list.hpp"
 #include "asrpd-node/drain.hpp"
+#include "asrpd-node/past_ranges.hpp"
 #include "asrpd-node/state.hpp"
 #include "fuzz/support/fuzz_target.hpp"
 
@@ -75,6 +77,24 @@ void check_drains(const std::string& text) {
   FUZZ_CHECK(next.servers.size() <= 2);
 }
 
+void check_ranges(const std::string& text) {
+  const auto ranges = node::parse_ranges(text);
+  if (!ranges) return;
+  const std::string written = node::ranges_json(*ranges);
+  const auto again = node::parse_ranges(written);
+  FUZZ_CHECK(again && node::ranges_json(*again) == written);
+  FUZZ_CHECK(ranges->past.size() <= node::kMaxPastRanges);
+  // What is read is what the engine takes; the same ranges as today's are no change.
+  for (const node::FormerRanges& each : ranges->past) FUZZ_CHECK(policy::PortRanges::check(each.ranges).empty());
+  if (!ranges->current) return;
+  node::NatConfig nat;
+  nat.settings.ranges = ranges->current->ranges;
+  nat.names = ranges->current->names;
+  const node::RangesState next = node::next_ranges(*ranges, nat, 1'800'000'000'000);
+  FUZZ_CHECK(next.current->began == ranges->current->began);
+  FUZZ_CHECK(node::ranges_json(node::next_ranges(next, nat, 1'800'000'000'001)) == node::ranges_json(next));
+}
+
 }  // namespace
 
 /// An octet 0 ends the first file.
@@ -84,6 +104,7 @@ int one_input(Octets input) {
   const std::string first = text.substr(0, end);
   check_epochs(first, end == std::string::npos ? std::string() : text.substr(end + 1));
   check_drains(first);
+  check_ranges(first);
   return 0;
 }
 
