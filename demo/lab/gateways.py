@@ -26,9 +26,17 @@ class Gateways(Cluster):
         """Whether a holder has had an answer from one."""
         return bool(self.ask_holder(number, "status")["gauges"]["routes_proven"])
 
-    def backups(self) -> int:
-        """What all holders have together."""
-        return sum(self.ask_holder(number, "status")["gauges"]["act_backups"] for number in self.holders)
+    def unprotected(self) -> list[str]:
+        """Sessions that clients have open, by their sockets, of which their holders have no backup."""
+        found = []
+        for number in self.holders:
+            backed = {(line["protocol"], line["client"].rsplit(":", 1)[1])
+                      for line in self.ask_holder(number, "backups")["lines"] if line["mode"] == "act"}
+            for line in self.topology.clients[number].run("ss", "-Htun").splitlines():
+                protocol, state, _, _, local, _ = line.split()[:6]
+                if state == "ESTAB" and (protocol, local.rsplit(":", 1)[1]) not in backed:
+                    found.append(f"client{number}: {line}")
+        return found
 
     def _holder_file(self, number: int) -> str:
         return configuration.client_file(number, self.directory, self.holder_extra)

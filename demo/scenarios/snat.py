@@ -75,7 +75,7 @@ class Snat:
 
         def complete() -> bool:
             nonlocal chatted
-            if gateways.backups() >= self.work.total:
+            if not gateways.unprotected():
                 return True
             if time.monotonic() > chatted + _CHAT_INTERVAL:
                 self.work.chat()
@@ -83,7 +83,7 @@ class Snat:
             return False
 
         wait_for("a backup of each session", complete, limit=_BACKUP_LIMIT, every=0.1)
-        self.show.say(f"the holders have {gateways.backups()} backups")
+        self.show.say("the clients' holders have a backup of each session")
 
     # --- events -----------------------------------------------------------------------------------------------------
 
