@@ -39,7 +39,9 @@ struct Sessions {
     list[1] = {near.protocol, far.dst, near.dst, far.src};
     count = 2;
   }
-  [[nodiscard]] std::span<const MappedSession> all() const { return std::span(list).first(count); }
+  /// Of a named object: in a loop a temporary one would be gone.
+  [[nodiscard]] std::span<const MappedSession> all() const& { return std::span(list).first(count); }
+  std::span<const MappedSession> all() && = delete;
 
   std::array<MappedSession, 2> list;
   std::size_t count = 1;
@@ -158,7 +160,8 @@ void Mappings::read_ends_locked() {
 
 void Mappings::on_end(const TuplePair& ended) {
   if (!follows(ended.client_side.protocol)) return;
-  for (const MappedSession& each : Sessions(ended).all()) {
+  const Sessions sessions(ended);
+  for (const MappedSession& each : sessions.all()) {
     index_.remove(each);
     if (!looking_) continue;
     if (ended_meanwhile_.size() < kMostEnded) {
@@ -221,8 +224,8 @@ void Mappings::settle(std::span<const engine::Flow> flows, std::span<const Claim
   const std::lock_guard lock(mutex_);
   for (std::size_t i = 0; i < flows.size(); ++i) {
     if (claims[i] != Claim::claimed) continue;
-    for (const MappedSession& each : Sessions(flows[i].tuples).all())
-      index_.unpin(each, results[i] == engine::InstallResult::ok);
+    const Sessions sessions(flows[i].tuples);
+    for (const MappedSession& each : sessions.all()) index_.unpin(each, results[i] == engine::InstallResult::ok);
   }
 }
 
