@@ -21,38 +21,11 @@ from lab.netns import Namespace
 from lab.waiting import wait_for
 from office import SERVER, Office, client_address, echo_request
 from scenarios.base import Options
+from sockets import listener, tcp, udp
 
 _PORT = 7000
 _PLACE = "slices = 16\n"
 _FEW = "ports_per_client = 64\n"  # four of them in each slice
-
-
-def _kind(family: int) -> int:
-    return socket.AF_INET if family == 4 else socket.AF_INET6
-
-
-def tcp(space: Namespace, family: int = 4, source: str = "", port: int = 0) -> socket.socket:
-    """A socket that lives in the namespace, wherever its user is."""
-    with space.entered():
-        made = socket.socket(_kind(family), socket.SOCK_STREAM)
-    made.settimeout(support.PATIENCE)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    made.bind((source or ("0.0.0.0" if family == 4 else "::"), port))
-    return made
-
-
-def udp(space: Namespace, family: int = 4, source: str = "", port: int = 0) -> socket.socket:
-    with space.entered():
-        made = socket.socket(_kind(family), socket.SOCK_DGRAM)
-    made.settimeout(support.PATIENCE)
-    made.bind((source or ("0.0.0.0" if family == 4 else "::"), port))
-    return made
-
-
-def listener(space: Namespace, family: int = 4, port: int = _PORT) -> socket.socket:
-    made = tcp(space, family, port=port)
-    made.listen(64)
-    return made
 
 
 def connection(client: socket.socket, server: socket.socket, family: int = 4, port: int = _PORT) -> socket.socket:
@@ -205,7 +178,7 @@ def ports(options: Options, expect: support.Expectations) -> None:
     """Each client has its own, also where both have chosen the same themselves."""
     with Office(options) as office:
         office.start(1)
-        server = listener(office.server)
+        server = listener(office.server, port=_PORT)
         ends = {n: connection(tcp(client, port=40000), server) for n, client in office.clients.items()}
         for number, end in ends.items():
             address, port = seen(end)
@@ -233,7 +206,7 @@ def exhausted(how: str) -> Callable[[Options, support.Expectations], None]:
     def case(options: Options, expect: support.Expectations) -> None:
         with Office(options) as office:
             office.start(1, nat=f'{_PLACE}on_exhausted = "{how}"\n', networks=_FEW)
-            server, other = listener(office.server), listener(office.server, port=_PORT + 1)
+            server, other = listener(office.server, port=_PORT), listener(office.server, port=_PORT + 1)
             held = []
             for _ in range(4):
                 client = tcp(office.clients[1])
@@ -281,7 +254,7 @@ def reuse(options: Options, expect: support.Expectations) -> None:
     """Four ports, forty connections one after the other, ended by either side: TIME-WAIT is no reason to refuse."""
     with Office(options) as office:
         office.start(1, nat=_PLACE, networks=_FEW)
-        server = listener(office.server)
+        server = listener(office.server, port=_PORT)
         used = []
         for number in range(40):
             client = tcp(office.clients[1])
@@ -318,7 +291,7 @@ def beyond(options: Options, expect: support.Expectations) -> None:
         udp(office.clients[1], source="10.1.7.7").sendto(b"question", (SERVER[4], _PORT))
         office.wait_counter(1, "drops.no_range", refused)
         echo_request(office.clients[1], SERVER[4], "10.1.7.7")
-        server = listener(office.server)
+        server = listener(office.server, port=_PORT)
         connection(tcp(office.clients[1], source=client_address(1, 4)), server)
         office.end_capture()
         leaked = [octets[:40].hex() for link, arriving, octets in office.octets() if link == "gateway1" and arriving
@@ -336,7 +309,7 @@ def one_direction(options: Options, expect: support.Expectations) -> None:
     with Office(options, gateways=2) as office:
         for number in office.gateways:
             office.start(number, slice_number=1)
-        server = listener(office.server)
+        server = listener(office.server, port=_PORT)
         client = tcp(office.clients[1], port=40000)
         end = connection(client, server)
         office.out_by(2)

@@ -13,6 +13,7 @@ import select
 import socket
 import struct
 
+import sockets
 import support
 from lab.waiting import wait_for
 from office import SERVER, Office, client_address, echo_request
@@ -23,16 +24,6 @@ _HELLO = struct.pack("!BBBBHBBI", 0, 5, 0, 0, 16, 0, 6, 0x11223344) + bytes(4)  
 _MARK = bytes([253, 4, 0x41, 0x53])
 
 
-def made(office: Office, where: str, kind: int, port: int = 0) -> socket.socket:
-    space = office.server if where == "server" else office.clients[1]
-    with space.entered():
-        out = socket.socket(socket.AF_INET, kind)
-    out.settimeout(support.PATIENCE)
-    out.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    out.bind(("0.0.0.0", port))
-    return out
-
-
 # --- the daemon -----------------------------------------------------------------------------------------------------------
 
 
@@ -41,9 +32,9 @@ def daemon(options: Options, expect: support.Expectations) -> None:
     with Office(options) as office:
         node = office.start(1)
         office.begin_capture()
-        server = made(office, "server", socket.SOCK_STREAM, _PORT)
+        server = sockets.tcp(office.server, port=_PORT)
         server.listen()
-        client = made(office, "client", socket.SOCK_STREAM)
+        client = sockets.tcp(office.clients[1])
         client.connect((SERVER[4], _PORT))
         end, _ = server.accept()
         octets = random.Random(3).randbytes(6_000_000)
@@ -54,8 +45,8 @@ def daemon(options: Options, expect: support.Expectations) -> None:
         expect.that(got.count >= 4_000_000, "a known session goes on without the daemon")
 
         office.gateways[1].flush_sessions()
-        flow = made(office, "client", socket.SOCK_DGRAM)
-        fresh = made(office, "client", socket.SOCK_STREAM)
+        flow = sockets.udp(office.clients[1])
+        fresh = sockets.tcp(office.clients[1])
         fresh.setblocking(False)
         fresh.connect_ex((SERVER[4], _PORT))
         place = end.getpeername()
@@ -160,14 +151,14 @@ def messages(options: Options, expect: support.Expectations) -> None:
         office.begin_capture()
         with office.clients[1].entered():
             raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW)
-        answering = made(office, "server", socket.SOCK_DGRAM, _PORT)
+        answering = sockets.udp(office.server, port=_PORT)
         for number in range(3):  # the first makes the session
             raw.sendto(datagram(41000, b"data"), (SERVER[4], 0))
             octets, _ = answering.recvfrom(2048)
             expect.that(octets == b"data", f"UDP datagram {number} arrives as the application sent it: {octets!r}")
-        server = made(office, "server", socket.SOCK_STREAM, _PORT)
+        server = sockets.tcp(office.server, port=_PORT)
         server.listen()
-        client = made(office, "client", socket.SOCK_STREAM)
+        client = sockets.tcp(office.clients[1])
         client.connect((SERVER[4], _PORT))
         server.accept()
         taken = messages_taken(office)
@@ -194,9 +185,9 @@ def unused_ports(options: Options, expect: support.Expectations) -> None:
         for _ in range(2):
             for port in (80, 1500, 3000, 60000):
                 for place in ("192.0.2.0", "192.0.2.15"):
-                    flow = made(office, "server", socket.SOCK_DGRAM)
+                    flow = sockets.udp(office.server)
                     flow.sendto(b"unasked", (place, port))
-                    attempt = made(office, "server", socket.SOCK_STREAM)
+                    attempt = sockets.tcp(office.server)
                     attempt.setblocking(False)
                     attempt.connect_ex((place, port))
                     attempt.close()
