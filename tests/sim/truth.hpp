@@ -154,7 +154,7 @@ class Truth {
     return there.is_protected && std::find(opened.begin(), opened.end(), there.protected_tuples.server_side) == opened.end();
   }
   /// A SYN of `owner_of_it` met the live socket of session `holder_of_it`, and gets no answer as long as that is there.
-  void blocked(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> holder_of_it) {
+  virtual void blocked(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> holder_of_it) {
     if (!owner_of_it || !holder_of_it || owner_of_it == holder_of_it) return;
     if (is_excused_clash(*holder_of_it, {})) sessions[*owner_of_it].was_misled = true;
   }

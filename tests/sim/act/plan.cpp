@@ -23,6 +23,7 @@ engine::NodeOptions gateway_options(const Plan& plan, std::size_t gateway) {
   policy::ClientNetwork v4;
   v4.clients = {{masked(client_address(0, Family::v4), kClientsV4), kClientsV4}};
   v4.outside = {{outside_address(0, Family::v4), kOutsideV4}};
+  v4.ports_per_client = plan.ports_per_client;
   policy::ClientNetwork v6;
   v6.clients = {{masked(client_address(0, Family::v6), kClientsV6), kClientsV6}};
   v6.outside = {{outside_address(0, Family::v6), kClientsV6}};

@@ -18,14 +18,15 @@ struct Plan {
   Duration faults = std::chrono::seconds(20);    // faults end after this time
   Impairment impairment{.lost_per_mille = 20, .doubled_per_mille = 20, .late_per_mille = 20, .error_per_mille = 5};
   std::size_t udp_percent = 30;
-  std::size_t v6_percent = 20;        // there each client has an outside address of its own
-  std::size_t idle_percent = 20;      // sessions that are silent for long, and at last one end speaks
-  std::size_t reuse_percent = 10;     // sessions that use the port of one that has ended
-  std::size_t no_holder_percent = 0;  // clients without a holder
-  bool symmetric_paths = false;       // routers of both sides choose by client; always so for clients without a holder
-  bool answers_return = false;        // answers come to the gateway that made the session
-  bool slices = true;                 // false: each gateway takes ports of all the client's range
-  bool recovery = true;               // false: clients are not asked, though they have their backups
+  std::size_t v6_percent = 20;            // there each client has an outside address of its own
+  std::size_t idle_percent = 20;          // sessions that are silent for long, and at last one end speaks
+  std::size_t reuse_percent = 10;         // sessions that use the port of one that has ended
+  std::size_t no_holder_percent = 0;      // clients without a holder
+  bool symmetric_paths = false;           // routers of both sides choose by client; always so for clients without a holder
+  std::uint32_t ports_per_client = 1024;  // of which each gateway takes one in 16
+  bool answers_return = false;            // answers come to the gateway that made the session
+  bool slices = true;                     // false: each gateway takes ports of all the client's range
+  bool recovery = true;                   // false: clients are not asked, though they have their backups
   bool endpoint_independent_udp = true;
   engine::ExplicitFirst explicit_first = engine::ExplicitFirst::none;
   std::size_t gateway_deaths = 10;

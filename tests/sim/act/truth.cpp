@@ -33,9 +33,11 @@ void ActTruth::created(const TuplePair& tuples, const Maker& maker) {
   const Given former = place->second;
   place->second = {id, maker};
   if (is_new || former.id == id || !is_live(former.id) || !is_live(id)) return;
-  // A SYN that took two gateways has two mappings, and its connection lives by one of them.
+  // A SYN that took two gateways has two mappings, and its connection lives by one of them: by the one that has its backup.
   const std::vector<Tuple>& peers = peers_[former.id];
-  const bool is_used = peers.empty() || std::find(peers.begin(), peers.end(), tuples.server_side) != peers.end();
+  const Session& holder = sessions[former.id];
+  const bool has_come = peers.empty() || std::find(peers.begin(), peers.end(), tuples.server_side) != peers.end();
+  const bool is_used = has_come && (!holder.is_protected || holder.protected_tuples.server_side == tuples.server_side);
   if (!is_used) return;
   ++ports_twice;
   clients_twice_.insert(tuples.client_side.src.address);
@@ -91,12 +93,27 @@ void ActTruth::reached(std::uint32_t id, const Tuple& peer) {
   if (std::find(peers.begin(), peers.end(), peer) == peers.end()) peers.push_back(peer);
 }
 
+/// A gateway that did not see the end of a session has an entry of it for a while, which leads to the client's port of then: to
+/// nobody, or to who has that port now.
 bool ActTruth::is_excused_clash(std::uint32_t owner_of_it, std::optional<std::uint32_t> receiver) const {
-  return clashed_.contains(owner_of_it) || (receiver && (clashed_.contains(*receiver) || !is_live(*receiver)));
+  if (clashed_.contains(owner_of_it)) return true;
+  if (!receiver) return false;
+  if (clashed_.contains(*receiver) || !is_live(*receiver)) return true;
+  const auto own = peers_.find(owner_of_it);
+  for (auto former = sessions[*receiver].follows; former && own != peers_.end(); former = sessions[*former].follows) {
+    const auto peers = peers_.find(*former);
+    if (peers == peers_.end()) continue;
+    if (std::find_first_of(own->second.begin(), own->second.end(), peers->second.begin(), peers->second.end()) !=
+        own->second.end()) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool ActTruth::is_excused(std::uint32_t id) const {
-  return is_split(id) || is_outlived(id) || is_moved(id) || sessions[id].was_exposed || clashed_.contains(id);
+  const Session& session = sessions[id];
+  return is_moved(id) || is_outlived(id) || session.was_exposed || session.was_misled || clashed_.contains(id);
 }
 
 }  // namespace asrp::sim::act

@@ -24,6 +24,11 @@ class ActTruth final : public Truth {
   void released(const TuplePair& tuples) override;
   /// A packet of a session came to its server.
   void reached(std::uint32_t id, const Tuple& peer) override;
+  /// What a client reset may be there at the server still, where it got no RST.
+  void blocked(std::optional<std::uint32_t> owner_of_it, std::optional<std::uint32_t> holder_of_it) override {
+    if (owner_of_it && holder_of_it && owner_of_it != holder_of_it && !is_live(*holder_of_it))
+      sessions[*owner_of_it].was_misled = true;
+  }
   /// A connection whose SYN took two gateways, or that was asked for before its NS had come to the client, has its backup by
   /// one of its two mappings, and may live by the other.
   [[nodiscard]] bool is_moved(std::uint32_t id) const override {

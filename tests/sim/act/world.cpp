@@ -230,6 +230,7 @@ void World::judge(Result& result) {
   for (const auto& gateway : gateways_) {
     result.restored += gateway->restored();
     result.foretold += gateway->foretold();
+    if (gateway->is_up()) result.exhausted += gateway->engine()->counters()[engine::NodeCounter::drops_exhausted];
   }
   result.ports_twice = truth_.ports_twice;
   result.given_again = truth_.given_again;

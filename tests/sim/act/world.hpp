@@ -26,6 +26,7 @@ struct Result {
   std::size_t ports_twice = 0;     // outside port and server given to two sessions at once
   std::size_t given_again = 0;     // of them, by a gateway that came back without its table
   std::size_t clients_twice = 0;   // clients that this happened to
+  std::size_t exhausted = 0;       // packets that found no free port, at gateways that are up at the end
   std::size_t events = 0;          // of the agenda
   std::size_t foretold = 0;        // packets of which explain() was right
   std::size_t errors = 0;          // ICMP errors that came to whom they speak to
