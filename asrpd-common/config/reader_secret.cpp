@@ -2,10 +2,13 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 
 #include "config/reader.hpp"
+#include "config/unreadable.hpp"
 
 namespace asrp::config {
 namespace {
@@ -16,15 +19,27 @@ std::string trimmed(const std::string& text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
-/// No more of a line than a key and generous white space need: the file may be a device that never ends.
-bool read_first_line(const std::filesystem::path& path, std::string& out) {
+constexpr std::string_view kDraw = "openssl rand -hex 16";
+
+/// No more of a line than a key and generous white space need: the file may be a device that never ends. Returns why there is
+/// none.
+std::optional<std::string> read_first_line(const std::filesystem::path& path, std::string& out) {
   char start[256];
+  errno = 0;
   std::ifstream stream(path, std::ios::binary);
   stream.read(start, sizeof start);
   out.assign(start, static_cast<std::size_t>(stream.gcount()));
-  const bool any = !out.empty();
+  if (out.empty() && errno == 0) return "it is empty; write one there: " + std::string(kDraw);
+  if (out.empty() && errno == ENOENT) return why_unreadable(ENOENT) + "; write one there: " + std::string(kDraw);
+  if (out.empty()) return why_unreadable(errno);
   out.resize(std::min(out.find('\n'), out.size()));
-  return any;
+  return std::nullopt;
+}
+
+/// Those of the example files spell so. Everybody has them.
+bool is_of_an_example(const HashKey& key) {
+  static constexpr std::string_view kWord = "example";
+  return std::equal(kWord.begin(), kWord.end(), key.begin());
 }
 
 bool parse_key(const std::string& text, HashKey& out) {
@@ -55,19 +70,23 @@ void Reader::secret(const std::string& key, SecretKey& out) {
       return problem(file_key, "found " + shown(file->text) + ", allowed is a path without control characters");
     std::filesystem::path path(file->text);
     if (path.is_relative()) path = std::filesystem::path(file_).parent_path() / path;
-    if (!read_first_line(path, text)) return problem(file_key, "cannot read a key from " + shown(path.string()));
+    if (const auto why = read_first_line(path, text))
+      return problem(file_key, "cannot read a key from " + shown(path.string()) + ": " + *why);
     struct stat status {};
     if (stat(path.c_str(), &status) == 0 && (status.st_mode & 077) != 0)
-      warning(file_key, shown(path.string()) + " can be read by others than its owner; chmod 600 it");
+      warning(file_key,
+              shown(path.string()) + " can be read by others than its owner; chmod 600 it, the owner being the daemon's user");
     out.file = file->text;
   } else {
     text = here->text;
   }
   // The found text is not repeated here: it may be a secret with a typing error.
   if (!parse_key(trimmed(text), out.value)) {
-    problem(reported, "found something else than " + std::string(kAllowed));
+    problem(reported, "found something else than " + std::string(kAllowed) + "; draw one: " + std::string(kDraw));
   } else if (out.value == HashKey{}) {
-    problem(reported, "is all zeros; draw a key, for example with `openssl rand -hex 16`");
+    problem(reported, "is all zeros; draw a key, for example with `" + std::string(kDraw) + "`");
+  } else if (is_of_an_example(out.value)) {
+    problem(reported, "is that of the example, which everybody has; draw your own: " + std::string(kDraw));
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "config/text.hpp"
+#include "config/unreadable.hpp"
 #include "runtime/files.hpp"
 
 namespace asrp::config {
@@ -65,7 +66,9 @@ std::string complaint(std::string_view words) {
 }  // namespace
 
 std::string Problem::to_string() const {
-  return file + ":" + std::to_string(line) + ":" + key + ": " + (is_warning ? "warning: " : "") + message;
+  const std::string place =
+      key.empty() ? (line == 0 ? "" : ":" + std::to_string(line)) : ":" + std::to_string(line) + ":" + key;
+  return file + place + ": " + (is_warning ? "warning: " : "") + message;
 }
 
 std::size_t Problems::errors() const {
@@ -111,7 +114,7 @@ std::optional<Value> parse_toml(std::string_view text, const std::string& file, 
 std::optional<Value> load_toml(const std::string& file, Problems& problems) {
   const auto text = runtime::read_file(file);
   if (text && text->has_value()) return parse_toml(**text, file, problems);
-  std::string why = std::strerror(text ? ENOENT : text.error().error_number);
+  std::string why = why_unreadable(text ? ENOENT : text.error().error_number);
   if (!text && !text.error().advice.empty()) why += "; " + text.error().advice;
   problems.list.push_back({file, 0, "", "cannot be read: " + why, false});
   return std::nullopt;

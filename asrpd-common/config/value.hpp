@@ -17,7 +17,7 @@ struct Problem {
   std::string key;  // "services[0].address"; empty for the file as a whole
   std::string message;
   bool is_warning = false;
-  /// "file:line:key: message".
+  /// "file:line:key: message"; "file:line: message" and "file: message" where it is about no key, or the whole file.
   [[nodiscard]] std::string to_string() const;
 };
 

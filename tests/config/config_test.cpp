@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,7 @@
 
 #include "asrp/policy/epoch_bounds.hpp"
 #include "asrpd-node/config.hpp"
+#include "config/unreadable.hpp"
 
 using namespace asrp;
 
@@ -221,7 +223,7 @@ TEST_CASE("a file that is not there, and one that is a folder, are one problem e
     config::Problems problems;
     CHECK(!node::load_config(file, problems));
     REQUIRE(problems.list.size() == 1);
-    CHECK(problems.list[0].to_string().rfind(file + ":0:: cannot be read: ", 0) == 0);
+    CHECK(problems.list[0].to_string().rfind(file + ": cannot be read: ", 0) == 0);
   }
 }
 
@@ -257,7 +259,7 @@ TEST_CASE("a file that never ends is a problem, as configuration and as key") {
     CHECK(!(is_node ? node::load_config("/dev/zero", problems).has_value()
                     : holder::load_config("/dev/zero", problems).has_value()));
     REQUIRE(problems.list.size() == 1);
-    CHECK(problems.list[0].to_string() == "/dev/zero:0:: cannot be read: File too large; at most 16 MiB are read");
+    CHECK(problems.list[0].to_string() == "/dev/zero: cannot be read: File too large; at most 16 MiB are read");
   }
   std::string text = text_of(kFixtures / "good.node-full.toml");
   text.replace(text.find("\"placement.key\""), 15, "\"/dev/zero\"");
@@ -265,18 +267,40 @@ TEST_CASE("a file that never ends is a problem, as configuration and as key") {
   CHECK(!node::parse_config(text, "x.toml", problems));
   CHECK(problems.errors() == 1);
   CHECK(problems.list.back().to_string() ==
-        "x.toml:12:keys.placement_key_file: found something else than a key of 32 hexadecimal digits");
+        "x.toml:12:keys.placement_key_file: found something else than a key of 32 hexadecimal digits; draw one: openssl rand "
+        "-hex 16");
 }
 
-TEST_CASE("the examples of the package are good") {
+TEST_CASE("a key file: why it cannot be read, and what to do") {
+  const std::string folder = (std::filesystem::temp_directory_path() / "asrp-key-file").string();
+  std::filesystem::create_directories(folder);
+  const auto said = [&](const std::string& name) {
+    std::string text = text_of(kFixtures / "good.node-full.toml");
+    text.replace(text.find("\"placement.key\""), 15, "\"" + folder + "/" + name + "\"");
+    config::Problems problems;
+    CHECK(!node::parse_config(text, "x.toml", problems));
+    return problems.list.empty() ? "" : problems.list.back().to_string();
+  };
+  const std::string begin = "x.toml:12:keys.placement_key_file: cannot read a key from \"" + folder;
+  CHECK(said("absent") == begin + "/absent\": No such file or directory; write one there: openssl rand -hex 16");
+  std::ofstream(folder + "/empty").flush();
+  CHECK(said("empty") == begin + "/empty\": it is empty; write one there: openssl rand -hex 16");
+  std::filesystem::remove_all(folder);
+  CHECK(config::why_unreadable(EACCES).find("Permission denied; user ") == 0);
+  CHECK(config::why_unreadable(EACCES).find("chown") != std::string::npos);
+}
+
+TEST_CASE("the examples of the package are good, but for the keys that everybody has") {
   for (const char* name : {"node.toml", "node-nat.toml", "holder.toml"}) {
     config::Problems problems;
     const std::string file = ASRP_SOURCE_DIR "/packaging/examples/" + std::string(name);
     const bool read = std::string(name) != "holder.toml" ? node::load_config(file, problems).has_value()
                                                          : holder::load_config(file, problems).has_value();
-    for (const config::Problem& problem : problems.list) MESSAGE(problem.to_string());
-    CHECK(read);
-    CHECK(problems.list.empty());
+    for (const config::Problem& problem : problems.list)
+      CHECK_MESSAGE(problem.message.rfind("is that of the example, ", 0) == 0, problem.to_string());
+    const bool has_keys = std::string(name) != "holder.toml";
+    CHECK(problems.list.size() == (has_keys ? 2 : 0));
+    CHECK(read == !has_keys);
   }
 }
 
