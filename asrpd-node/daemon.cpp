@@ -9,6 +9,7 @@
 #include "asrpd-node/load_receiver.hpp"
 #include "asrpd-node/mapping_watch.hpp"
 #include "asrpd-node/nat_status.hpp"
+#include "asrpd-node/own_addresses.hpp"
 #include "asrpd-node/past_ranges.hpp"
 #include "asrpd-node/rules.hpp"
 #include "asrpd-node/server_watch.hpp"
@@ -30,9 +31,14 @@ using runtime::log_error;
 using runtime::log_warning;
 
 constexpr Duration kFillInterval = std::chrono::seconds(1);
+constexpr Duration kAddressInterval = std::chrono::seconds(10);
 constexpr Duration kFormerInterval = std::chrono::minutes(10);
 
 std::int64_t wall_milliseconds() { return static_cast<std::int64_t>(runtime::wall_clock_seconds() * 1000); }
+
+std::string counted(std::size_t number, const std::string& what) {
+  return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
+}
 
 /// A worker besides the first, and where its events go.
 struct Further {
@@ -140,6 +146,7 @@ class Node final : public frame::Daemon, private NodeAccess {
   std::unique_ptr<Worker> worker_;  // the first: in the frame's loop, with all that is done once for the node
   std::vector<std::unique_ptr<Further>> further_;
   std::unique_ptr<TableSweep> sweep_;  // its thread uses mappings_
+  OwnAddresses own_addresses_;
   runtime::SystemRandom random_;
   std::optional<ServerWatch> servers_;
   std::uint64_t revision_ = 0;
@@ -447,15 +454,18 @@ void Node::begin_watching() {
   if (mappings_) mappings_->begin();
   loop().every(kFormerInterval, [this] { sweep_former(); });
   sweep_former();
+  loop().every(kAddressInterval, [this] {
+    for (const std::string& change : own_addresses_.look(config_.local_ips)) log_warning("local_ips", change);
+  });
   sweep_untranslated();
   sweep_marked();
 }
 
 std::string Node::describe() const {
   const config::QueueConfig& q = config_.queue;
-  const std::string what = config_.nat ? "translates for " + std::to_string(config_.nat->names.size()) + " networks, slice " +
+  const std::string what = config_.nat ? "translates for " + counted(config_.nat->names.size(), "network") + ", slice " +
                                              std::to_string(config_.nat->settings.slice)
-                                       : "serves " + std::to_string(config_.services.size()) + " services";
+                                       : "serves " + counted(config_.services.size(), "service");
   return what + ", queues " + std::to_string(q.base) + " to " + std::to_string(q.base + kQueuesPerWorker * q.workers - 1);
 }
 

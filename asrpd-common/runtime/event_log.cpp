@@ -36,6 +36,10 @@ std::string event_text(const engine::Event& event) {
   if (is_set(event.peer)) text += (text.empty() ? "peer " : " peer ") + event.peer.to_string();
   if (!event.detail.empty()) text += " (" + std::string(event.detail) + ")";
   if (event.latency != Duration::zero()) text += " after " + milliseconds(event.latency) + " ms";
+  if (event.kind == engine::EventKind::holder_gone)
+    text +=
+        " does not answer: is asrpd-holder running there, is this node among its `nodes`, does UDP to ASRP-PORT pass both "
+        "ways?";
   return text;
 }
 

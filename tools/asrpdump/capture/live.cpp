@@ -38,7 +38,7 @@ std::string interface_name(const std::string& text) {
 std::string activation_error(pcap_t* pcap, const std::string& name, int status) {
   const std::string detail = pcap_geterr(pcap);
   std::string text = name + ": ";
-  if (status == PCAP_ERROR_PERM_DENIED) return text + "no permission to capture: CAP_NET_RAW is missing";
+  if (status == PCAP_ERROR_PERM_DENIED) return text + "no permission to capture: CAP_NET_RAW is missing; become root";
   if (status == PCAP_ERROR_NO_SUCH_DEVICE) return text + "no such interface; -D lists those that are there";
   if (status == PCAP_ERROR_IFACE_NOT_UP) return text + "the interface is not up";
   text += status == PCAP_ERROR ? detail : pcap_statustostr(status);
