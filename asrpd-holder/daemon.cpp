@@ -10,6 +10,7 @@
 #include "asrpd-holder/status.hpp"
 #include "frame/packet_edges.hpp"
 #include "io/lmdb_store.hpp"
+#include "io/marked_flows.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/log.hpp"
 #include "runtime/sysctl.hpp"
@@ -27,6 +28,8 @@ constexpr Duration kSysctlInterval = std::chrono::seconds(10);
 constexpr Duration kLoadInterval = std::chrono::milliseconds(500);  // how old a number of sessions in a report may be
 // A notice of a session's end is the occasion to look, and in no hurry; each one alone would wake the daemon.
 constexpr Duration kNoticeInterval = std::chrono::milliseconds(20);
+// Between pieces of the flows that may ask for a backup again, of some two hundred each.
+constexpr Duration kSweepPause = std::chrono::milliseconds(100);
 constexpr std::size_t kOctetsPerBackup = 1024;  // address space of the store, not memory
 constexpr std::size_t kLeastStore = std::size_t{1} << 30;
 
@@ -81,7 +84,10 @@ class Holder final : public frame::Daemon, private HolderAccess {
   void look_after_load();
   [[nodiscard]] std::vector<std::string> keep_fixed_settings(HolderConfig& next) const;
   [[nodiscard]] HolderDriver::Edges edges() const {
-    return {*edges_.queue, *edges_.sender, *edges_.messages, *sessions_, *addresses_};
+    const bool is_client = done_flows_ != nullptr;
+    return {*edges_.queue,    *edges_.sender, *edges_.messages,
+            *sessions_,       *addresses_,    is_client ? edges_.paths.get() : nullptr,
+            done_flows_.get()};
   }
 
   HolderConfig config_;
@@ -90,6 +96,7 @@ class Holder final : public frame::Daemon, private HolderAccess {
   frame::PacketEdges edges_;
   std::unique_ptr<io::HostSessions> sessions_;
   std::unique_ptr<io::LocalAddresses> addresses_;
+  std::unique_ptr<io::MarkedFlows> done_flows_;  // only with [act] enabled
   std::unique_ptr<session::RecordStore> store_;
   std::unique_ptr<session::RecordStore> act_store_;  // only with [act] enabled
   std::optional<engine::HolderEngine> engine_;
@@ -107,7 +114,9 @@ frame::Daemon::Outcome Holder::open_edges() {
                                          true,
                                          {config_.marks.own},
                                          config_.options.port,
-                                         io::PeerErrors::ignore});
+                                         io::PeerErrors::ignore,
+                                         true,
+                                         io::RouteBy::source_too});
   if (!edges) return Failure{edges.error()};
   edges_ = std::move(*edges);
   config::log_queue(config_.queue, kQueues, edges_.queue->receive_buffer());
@@ -131,6 +140,9 @@ frame::Daemon::Outcome Holder::open_sessions() {
   if (!act_store) return Failure{act_store.error()};
   act_store_ = std::move(*act_store);
   if (auto watching = edges_.paths->watch(); !watching) return Failure{watching.error()};
+  auto done_flows = io::MarkedFlows::open(config_.marks.done);
+  if (!done_flows) return Failure{done_flows.error()};
+  done_flows_ = std::move(*done_flows);
   return Done{};
 }
 
@@ -154,10 +166,15 @@ void Holder::begin_watching() {
     watch(
         descriptor, [this] { driver_->on_notices(); }, kNoticeInterval);
   watch(addresses_->descriptor(), [this] { driver_->on_addresses(); });
-  if (const int descriptor = edges_.paths->descriptor(); descriptor >= 0)
-    watch(descriptor, [this] { edges_.paths->refresh(); });
+  if (const int descriptor = edges_.paths->descriptor(); descriptor >= 0) watch(descriptor, [this] { driver_->on_routes(); });
+  if (done_flows_)
+    watch(
+        done_flows_->descriptor(), [this] { driver_->on_done_flows(); }, kSweepPause);
   loop().every(kSysctlInterval, [this] { check_fastopen(); });
-  loop().every(kLoadInterval, [this] { look_after_load(); });
+  loop().every(kLoadInterval, [this] {
+    look_after_load();
+    driver_->look_for_sweep(runtime::monotonic_now());
+  });
   begin_load();
 }
 

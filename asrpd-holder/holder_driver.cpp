@@ -56,8 +56,25 @@ void HolderDriver::on_notices() {
 
 void HolderDriver::on_addresses() { engine_.on_local_addresses(edges_.addresses.refresh()); }
 
+void HolderDriver::on_routes() {
+  if (edges_.routes != nullptr) edges_.routes->refresh();
+}
+
+void HolderDriver::on_done_flows() {
+  back_.clear();
+  for (const Tuple& flow : edges_.done_flows->next())
+    if (engine_.may_ask(flow)) back_.push_back(flow);
+  edges_.done_flows->clear(back_);
+  statistics_.flows_back += back_.size();
+}
+
+void HolderDriver::look_for_sweep(TimePoint now) {
+  if (edges_.done_flows != nullptr && engine_.take_sweep(now)) edges_.done_flows->begin();
+}
+
 void HolderDriver::on_timer() {
   const TimePoint now = clock_();
+  on_routes();
   engine_.on_timeout(now);
   finish(now);
 }
@@ -85,6 +102,9 @@ void HolderDriver::send_followers() {
 }
 
 void HolderDriver::finish(TimePoint now) {
+  // The packets of this burst took the routes as they are now: a message that was right for the way before could come to a
+  // place where nobody takes it out.
+  on_routes();
   engine_.flush(now);
   engine::Outbox& outbox = engine_.outbox();
   for (const Output& output : outbox.outputs()) {
@@ -112,6 +132,7 @@ void HolderDriver::finish(TimePoint now) {
   send_followers();
   outbox.clear();
   marks_.clear();
+  look_for_sweep(now);
 }
 
 }  // namespace asrp::holder

@@ -3,14 +3,17 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "asrp/engine/histogram.hpp"
 #include "asrp/engine/holder_engine.hpp"
 #include "frame/packet_marks.hpp"
 #include "io/local_sessions.hpp"
+#include "io/marked_flows.hpp"
 #include "io/message_socket.hpp"
 #include "io/packet_queue.hpp"
 #include "io/packet_sender.hpp"
+#include "io/route_paths.hpp"
 
 namespace asrp::holder {
 
@@ -28,6 +31,9 @@ class HolderDriver {
     io::MessageSocket& messages;
     io::HostSessions& sessions;
     io::LocalAddresses& addresses;
+    // Only where this host is a client behind gateways.
+    io::RoutePaths* routes = nullptr;
+    io::MarkedFlows* done_flows = nullptr;  // that left the queue
   };
   using Clock = std::function<TimePoint()>;
 
@@ -42,6 +48,12 @@ class HolderDriver {
   void on_notices();
   /// The host's addresses may have changed.
   void on_addresses();
+  /// Something about routes has changed.
+  void on_routes();
+  /// A piece of the flows that left the queue is there: those that may ask for a backup again come back to it.
+  void on_done_flows();
+  /// Begins to read those flows if that is due. For a clock that runs anyway: there is no hurry.
+  void look_for_sweep(TimePoint now);
   /// What the engine's timer is for.
   void on_timer();
   /// Sends what the engine's outbox holds, after an input that was not given by the members above (reconfigure).
@@ -52,6 +64,7 @@ class HolderDriver {
     std::uint64_t cut_packets = 0;  // the kernel gave a part only: let through as they are
     std::uint64_t notices = 0;
     std::uint64_t notices_lost = 0;
+    std::uint64_t flows_back = 0;         // that had left the queue without a backup
     engine::SlowPathHistogram slow_path;  // for each packet what its burst took, from its receipt to the verdicts
   };
   [[nodiscard]] const Statistics& statistics() const { return statistics_; }
@@ -66,6 +79,7 @@ class HolderDriver {
   Clock clock_;
   Statistics statistics_;
   frame::PacketMarks marks_;
+  std::vector<Tuple> back_;  // scratch
 };
 
 }  // namespace asrp::holder

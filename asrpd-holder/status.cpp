@@ -16,6 +16,7 @@ std::vector<CounterLine> counter_lines(const engine::HolderEngine& engine, const
   frame::append_packet_counters(lines, edges.queue, edges.messages, edges.sender, {driver.bursts, driver.cut_packets, true});
   lines.push_back({"notices.received", driver.notices, "ends of sessions that the kernel told of"});
   lines.push_back({"notices.lost", driver.notices_lost, "times that notices were lost: the socket was full"});
+  lines.push_back({"flows.back", driver.flows_back, "flows without a backup that may ask again: a gateway was found"});
   lines.push_back({"load.sent", load.sent, "load reports sent"});
   lines.push_back({"load.unsent", load.unsent, "load reports that could not be sent"});
   lines.push_back({"load.unmeasured", load.unmeasured, "times that the load could not be measured"});

@@ -14,7 +14,7 @@ Result<PacketEdges, IoError> PacketEdges::open(const Options& options) {
   auto queue = io::open_nfqueue({options.numbers, q.length, q.receive_buffer, options.fail_open, q.burst});
   if (!queue) return Failure{queue.error()};
   edges.queue = std::move(*queue);
-  auto sender = io::open_raw_sender(options.marks);
+  auto sender = io::open_raw_sender(options.marks, options.route_by);
   if (!sender) return Failure{sender.error()};
   edges.sender = std::move(*sender);
   if (options.has_messages) {

@@ -34,6 +34,7 @@ struct PacketEdges {
     std::uint16_t port = 0;                      // ASRP-PORT
     io::PeerErrors errors = io::PeerErrors::ignore;
     bool has_messages = true;  // else `messages` is left to the caller: another one listens
+    io::RouteBy route_by = io::RouteBy::destination;
   };
   /// Opens all.
   static Result<PacketEdges, io::IoError> open(const Options& options);

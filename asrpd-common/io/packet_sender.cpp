@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <vector>
@@ -44,9 +45,33 @@ struct Staged {
   sockaddr_in6 address;
 };
 
+/// Room for the source that a packet is routed by.
+struct alignas(cmsghdr) Control {
+  std::array<std::uint8_t, CMSG_SPACE(sizeof(in6_pktinfo))> octets{};
+};
+
+void add_source(Octets packet, msghdr& header, Control& control) {
+  control = {};
+  header.msg_control = control.octets.data();
+  header.msg_controllen = control.octets.size();
+  cmsghdr* const part = CMSG_FIRSTHDR(&header);
+  if (packet[0] >> 4 == 4) {
+    in_pktinfo info{};
+    std::memcpy(&info.ipi_spec_dst, packet.data() + 12, sizeof info.ipi_spec_dst);
+    *part = {CMSG_LEN(sizeof info), IPPROTO_IP, IP_PKTINFO};
+    std::memcpy(CMSG_DATA(part), &info, sizeof info);
+    header.msg_controllen = CMSG_SPACE(sizeof info);
+  } else {
+    in6_pktinfo info{};
+    std::memcpy(&info.ipi6_addr, packet.data() + 8, sizeof info.ipi6_addr);
+    *part = {CMSG_LEN(sizeof info), IPPROTO_IPV6, IPV6_PKTINFO};
+    std::memcpy(CMSG_DATA(part), &info, sizeof info);
+  }
+}
+
 class RawSender final : public PacketSender {
  public:
-  explicit RawSender(std::vector<Pair> pairs) : pairs_(std::move(pairs)) {}
+  RawSender(std::vector<Pair> pairs, RouteBy route_by) : pairs_(std::move(pairs)), route_by_(route_by) {}
 
   void stage(Octets packet, std::uint32_t mark) override;
   void flush() override;
@@ -66,8 +91,10 @@ class RawSender final : public PacketSender {
   }
 
   std::vector<Pair> pairs_;
+  RouteBy route_by_;
   std::vector<Staged> staged_;
   std::vector<iovec> pieces_;
+  std::vector<Control> controls_;
   std::vector<mmsghdr> headers_;
   std::uint32_t fragment_id_ = static_cast<std::uint32_t>(::getpid()) << 8;  // that of the last packet cut without its own
   Statistics statistics_;
@@ -148,6 +175,7 @@ void RawSender::send_run(std::size_t first, std::size_t last) {
   const std::size_t count = last - first;
   pieces_.resize(std::max(pieces_.size(), count));
   headers_.resize(std::max(headers_.size(), count));
+  controls_.resize(headers_.size());
   for (std::size_t i = 0; i < count; ++i) {
     Staged& s = staged_[first + i];
     pieces_[i] = {const_cast<std::uint8_t*>(s.packet.data()), s.packet.size()};
@@ -156,6 +184,7 @@ void RawSender::send_run(std::size_t first, std::size_t last) {
     headers_[i].msg_hdr.msg_namelen = s.address.sin6_family == AF_INET6 ? sizeof(sockaddr_in6) : sizeof(sockaddr_in);
     headers_[i].msg_hdr.msg_iov = &pieces_[i];
     headers_[i].msg_hdr.msg_iovlen = 1;
+    if (route_by_ == RouteBy::source_too) add_source(s.packet, headers_[i].msg_hdr, controls_[i]);
   }
   for (std::size_t done = 0; done < count;) {
     const int sent =
@@ -172,7 +201,7 @@ void RawSender::send_run(std::size_t first, std::size_t last) {
 
 }  // namespace
 
-Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_list<std::uint32_t> marks) {
+Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_list<std::uint32_t> marks, RouteBy route_by) {
   std::vector<Pair> pairs;
   for (const std::uint32_t mark : marks) {
     Pair pair{mark, raw_socket(AF_INET, mark), {}};
@@ -184,7 +213,7 @@ Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_
       return Failure{IoError{"open a raw IPv6 socket", errno, "AF_INET6 must be allowed in the sandbox of the service"}};
     pairs.push_back(std::move(pair));
   }
-  return std::unique_ptr<PacketSender>(std::make_unique<RawSender>(std::move(pairs)));
+  return std::unique_ptr<PacketSender>(std::make_unique<RawSender>(std::move(pairs), route_by));
 }
 
 }  // namespace asrp::io

@@ -25,8 +25,16 @@ class PacketSender {
   [[nodiscard]] virtual Statistics statistics() const = 0;
 };
 
+/// What the route of a packet is chosen by. The kernel takes no source from a header that is given to it; where routes depend
+/// on it, a copy would go another way than its packet.
+enum class RouteBy : std::uint8_t {
+  destination,
+  source_too,  // all sources are addresses of this host
+};
+
 /// `marks`: every mark that stage() will be given gets its own socket pair. A host without IPv6 has none for it; what was to go
 /// there is counted.
-Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_list<std::uint32_t> marks);
+Result<std::unique_ptr<PacketSender>, IoError> open_raw_sender(std::initializer_list<std::uint32_t> marks,
+                                                               RouteBy route_by = RouteBy::destination);
 
 }  // namespace asrp::io

@@ -24,16 +24,26 @@ namespace {
 
 constexpr std::size_t kUnknown = 1500;
 constexpr auto kLifetime = std::chrono::seconds(1);
-// Destinations that are remembered. More at once only cost a question (about 3 us) each: all are forgotten.
-constexpr std::size_t kMostDestinations = 16384;
+// Journeys that are remembered. More at once only cost a question (about 3 us) each: all are forgotten.
+constexpr std::size_t kMostJourneys = 16384;
 
-struct AddressHash {
-  std::size_t operator()(const IpAddress& address) const {
+/// What the kernel goes by. No source: it chooses one.
+struct Journey {
+  IpAddress source;
+  IpAddress destination;
+  friend bool operator==(const Journey&, const Journey&) = default;
+};
+
+struct JourneyHash {
+  std::size_t operator()(const Journey& journey) const {
     std::size_t hash = 0xcbf29ce484222325u;
-    for (const std::uint8_t octet : address.octets()) hash = (hash ^ octet) * 0x100000001b3u;
+    for (const IpAddress& address : {journey.source, journey.destination})
+      for (const std::uint8_t octet : address.octets()) hash = (hash ^ octet) * 0x100000001b3u;
     return hash;
   }
 };
+
+Journey to(const IpAddress& destination) { return {IpAddress::any(destination.family()), destination}; }
 
 // Ways that are remembered; with more all get new numbers.
 constexpr std::size_t kMostWays = 256;
@@ -52,8 +62,10 @@ class KernelRoutes final : public RoutePaths {
  public:
   explicit KernelRoutes(NetlinkSocket socket) : socket_(std::move(socket)) {}
 
-  std::size_t mtu_towards(const IpAddress& destination) override { return known(destination).mtu; }
-  std::uint32_t route_of(const IpAddress& destination) override { return known(destination).route; }
+  std::size_t mtu_towards(const IpAddress& destination) override { return known(to(destination)).mtu; }
+  std::uint32_t route_of(const IpAddress& source, const IpAddress& destination) override {
+    return known({source, destination}).route;
+  }
   Result<Done, IoError> watch() override;
   int descriptor() const override { return notices_ ? notices_->descriptor() : -1; }
   void refresh() override;
@@ -67,16 +79,16 @@ class KernelRoutes final : public RoutePaths {
   struct Numbered {
     std::uint32_t number;
     Way way;
-    IpAddress sample;  // a destination that goes this way
+    Journey sample;  // one that goes this way
   };
   struct Answer {
     Way way;
     std::size_t mtu = 0;
   };
 
-  const Known& known(const IpAddress& destination);
-  Answer ask_route(const IpAddress& destination);
-  std::uint32_t number_of(const Way& way, const IpAddress& sample);
+  const Known& known(const Journey& journey);
+  Answer ask_route(const Journey& journey);
+  std::uint32_t number_of(const Way& way, const Journey& sample);
   std::size_t device_mtu(std::uint32_t index, TimePoint now);
   void take(const nlmsghdr& header, Octets payload);
   void forget(std::uint32_t device);
@@ -85,29 +97,29 @@ class KernelRoutes final : public RoutePaths {
 
   NetlinkSocket socket_;
   std::optional<NetlinkSocket> notices_;
-  std::unordered_map<IpAddress, Known, AddressHash> destinations_;
+  std::unordered_map<Journey, Known, JourneyHash> journeys_;
   std::unordered_map<std::uint32_t, Known> devices_;
   std::vector<Numbered> ways_;
   std::uint32_t last_number_ = 0;
   std::array<std::uint8_t, 16384> area_{};
 };
 
-const KernelRoutes::Known& KernelRoutes::known(const IpAddress& destination) {
+const KernelRoutes::Known& KernelRoutes::known(const Journey& journey) {
   const auto now = runtime::monotonic_now();
-  if (const auto found = destinations_.find(destination); found != destinations_.end() && now - found->second.read < kLifetime)
+  if (const auto found = journeys_.find(journey); found != journeys_.end() && now - found->second.read < kLifetime)
     return found->second;
-  if (destinations_.size() >= kMostDestinations) destinations_.clear();
-  const Answer answer = ask_route(destination);
-  Known& entry = destinations_[destination];
+  if (journeys_.size() >= kMostJourneys) journeys_.clear();
+  const Answer answer = ask_route(journey);
+  Known& entry = journeys_[journey];
   entry = {kUnknown, 0, now};
   if (answer.way.device == 0) return entry;
   const std::size_t link = device_mtu(answer.way.device, now);
   entry.mtu = answer.mtu != 0 ? std::min(answer.mtu, link) : link;
-  entry.route = number_of(answer.way, destination);
+  entry.route = number_of(answer.way, journey);
   return entry;
 }
 
-std::uint32_t KernelRoutes::number_of(const Way& way, const IpAddress& sample) {
+std::uint32_t KernelRoutes::number_of(const Way& way, const Journey& sample) {
   for (const Numbered& each : ways_) {
     if (each.way == way) return each.number;
   }
@@ -140,7 +152,7 @@ void KernelRoutes::refresh() {
                      [&](const nlmsghdr& header, Octets payload) { take(header, payload); });
   }
   if (!has_changed) return;
-  destinations_.clear();
+  journeys_.clear();
   std::erase_if(ways_, [&](const Numbered& each) { return ask_route(each.sample).way != each.way; });
 }
 
@@ -188,20 +200,28 @@ void KernelRoutes::ask(Octets request, std::uint16_t answer_type, const Visit& v
   }
 }
 
-KernelRoutes::Answer KernelRoutes::ask_route(const IpAddress& destination) {
-  const Octets octets = destination.octets();
+KernelRoutes::Answer KernelRoutes::ask_route(const Journey& journey) {
+  const bool has_source = !journey.source.is_unspecified();
+  const Octets source = journey.source.octets();
+  const Octets destination = journey.destination.octets();
   std::array<std::uint8_t, 128> request{};
   rtmsg body{};
-  body.rtm_family = destination.is_v4() ? AF_INET : AF_INET6;
-  body.rtm_dst_len = static_cast<std::uint8_t>(octets.size() * 8);
-  const std::size_t extra = sizeof(nlattr) + octets.size();
-  const std::size_t at = write_header(request.data(), RTM_GETROUTE, body, extra);
-  const nlattr attribute{static_cast<std::uint16_t>(extra), RTA_DST};
-  std::memcpy(request.data() + at, &attribute, sizeof attribute);
-  std::memcpy(request.data() + at + sizeof attribute, octets.data(), octets.size());
+  body.rtm_family = journey.destination.is_v4() ? AF_INET : AF_INET6;
+  body.rtm_dst_len = static_cast<std::uint8_t>(destination.size() * 8);
+  body.rtm_src_len = static_cast<std::uint8_t>(has_source ? source.size() * 8 : 0);
+  const std::size_t extra = (has_source ? 2 : 1) * (sizeof(nlattr) + destination.size());
+  std::size_t at = write_header(request.data(), RTM_GETROUTE, body, extra);
+  const auto add = [&](std::uint16_t type, Octets address) {
+    const nlattr attribute{static_cast<std::uint16_t>(sizeof attribute + address.size()), type};
+    std::memcpy(request.data() + at, &attribute, sizeof attribute);
+    std::memcpy(request.data() + at + sizeof attribute, address.data(), address.size());
+    at += attribute.nla_len;
+  };
+  add(RTA_DST, destination);
+  if (has_source) add(RTA_SRC, source);
 
   Answer answer;
-  ask(Octets(request).first(at + extra), RTM_NEWROUTE, [&](Octets payload) {
+  ask(Octets(request).first(at), RTM_NEWROUTE, [&](Octets payload) {
     if (payload.size() < sizeof(rtmsg)) return;
     for_each_attribute(payload.subspan(sizeof(rtmsg)), [&](int type, Octets value) {
       if (type == RTA_OIF) answer.way.device = load_native<std::uint32_t>(value);
@@ -213,6 +233,8 @@ KernelRoutes::Answer KernelRoutes::ask_route(const IpAddress& destination) {
       });
     });
   });
+  // Of a source that it was given the kernel does not always tell.
+  if (has_source) answer.way.source.assign(source.begin(), source.end());
   return answer;
 }
 

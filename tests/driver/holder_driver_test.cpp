@@ -161,6 +161,67 @@ TEST_CASE("a gateway's NS is committed before its NA leaves, and a proven route 
   CHECK(b.queue.take_verdicts()[0].mark == 0x2);
 }
 
+namespace {
+
+constexpr std::string_view kOut = "198.51.100.9:443";
+
+/// A session of this host as client begins, and a gateway answers its HS: the route is proven.
+void prove_route(Bench& b, std::string_view own = "10.0.0.1:40000") {
+  const TuplePair session{tcp_tuple(own, kOut), tcp_tuple("203.0.113.99:7000", kOut)};
+  b.queue.deliver(kOutbound, tcp(session.client_side).syn().build());
+  b.driver.on_packets();
+  b.queue.take_verdicts();
+  const auto hello = b.sender.take_sent();
+  REQUIRE(hello.size() == 1);
+  const auto view = packet::PacketView::parse(hello[0].packet);
+  const Cookie cookie = wire::decode_prefix(packet::locate(*view, {}).room(*view))->message.cookie;
+  b.messages.deliver(endpoint("192.0.2.9:51200"), endpoint("10.0.0.1:51200"),
+                     ns(session).cookie(cookie.value).node("192.0.2.9").build());
+  b.driver.on_messages();
+}
+
+}  // namespace
+
+TEST_CASE("a route that is proven: flows that left the queue without a backup come back, no others, and not over and over") {
+  Bench b;
+  prove_route(b);
+  CHECK(b.done_flows.begun == 1);
+  const Tuple bare = tcp_tuple("10.0.0.1:30000", kOut);
+  const Tuple datagrams = udp_tuple("10.0.0.1:30000", kOut);
+  b.done_flows.flows = {bare, tcp_tuple("10.0.0.1:40000", kOut) /* has a backup */,
+                        udp_tuple("10.0.0.1:30001", "198.51.100.9:53"),
+                        tcp_tuple("203.0.113.5:4000", "10.0.0.1:8080") /* of a client of this host */, datagrams};
+  b.driver.on_done_flows();
+  CHECK(b.done_flows.cleared == std::vector{bare, datagrams});
+  CHECK(b.driver.statistics().flows_back == 2);
+  b.queue.deliver(kOutbound, tcp(bare).flags(0x18).payload("in mid-stream").build());
+  b.driver.on_packets();
+  CHECK_FALSE(b.queue.take_verdicts().at(0).replacement.empty());
+
+  for (const std::uint32_t next : {2u, 3u, 4u}) {  // roams
+    b.now += seconds(1);
+    b.paths.next = next;
+    prove_route(b, "10.0.0.1:" + std::to_string(40000 + next));
+  }
+  CHECK(b.done_flows.begun == 1);
+  b.now += seconds(10);
+  b.driver.look_for_sweep(b.now);
+  CHECK(b.done_flows.begun == 2);
+  b.driver.look_for_sweep(b.now);
+  CHECK(b.done_flows.begun == 2);
+}
+
+TEST_CASE("a packet goes by the routes at the time that it left: no HS in mid-stream where the way has just changed") {
+  Bench b;
+  prove_route(b);
+  b.paths.next = 2;  // nobody has told the driver
+  b.queue.deliver(kOutbound, tcp("10.0.0.1:30000", kOut).flags(0x18).payload("in mid-stream").build());
+  b.driver.on_packets();
+  const auto verdicts = b.queue.take_verdicts();
+  CHECK(verdicts[0].replacement.empty());
+  CHECK(verdicts[0].mark == kDoneMark);
+}
+
 TEST_CASE("a QS is answered through the raw sender, with the daemon's mark") {
   Bench b;
   b.messages.deliver(endpoint("192.0.2.10:40000"), endpoint("10.0.0.1:51200"), qs(kSession.client_side).cookie(9).build());

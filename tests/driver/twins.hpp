@@ -87,6 +87,31 @@ class MemoryAddresses final : public io::LocalAddresses {
   std::vector<IpAddress> addresses;
 };
 
+/// Routes that change when they are read: `next` becomes what the engine goes by.
+class MemoryRoutes final : public io::RoutePaths {
+ public:
+  std::size_t mtu_towards(const IpAddress&) override { return mtu; }
+  std::uint32_t route_of(const IpAddress&, const IpAddress&) override { return route_; }
+  Result<Done, io::IoError> watch() override { return Done{}; }
+  [[nodiscard]] int descriptor() const override { return -1; }
+  void refresh() override { route_ = next; }
+  std::size_t mtu = 1500;
+  std::uint32_t next = 1;
+
+ private:
+  std::uint32_t route_ = 1;
+};
+
+class MemoryFlows final : public io::MarkedFlows {
+ public:
+  [[nodiscard]] int descriptor() const override { return -1; }
+  void begin() override { ++begun; }
+  std::span<const Tuple> next() override { return flows; }
+  void clear(std::span<const Tuple> some) override { cleared.insert(cleared.end(), some.begin(), some.end()); }
+  unsigned begun = 0;
+  std::vector<Tuple> flows, cleared;
+};
+
 /// What both daemons' packets and messages go through.
 struct PacketTwins {
   io::testing::Order order;
@@ -105,12 +130,15 @@ struct NodeTwins : PacketTwins {
 };
 
 struct HolderTwins : PacketTwins {
-  [[nodiscard]] holder::HolderDriver::Edges edges() { return {queue, sender, messages, sessions, addresses}; }
+  [[nodiscard]] holder::HolderDriver::Edges edges() {
+    return {queue, sender, messages, sessions, addresses, &paths, &done_flows};
+  }
 
   MemorySessions sessions;
   MemoryAddresses addresses;
   MemoryStore store;
-  FixedPaths paths;
+  MemoryRoutes paths;
+  MemoryFlows done_flows;
   SeededRandom random{1};
   HolderEvents events;
 };

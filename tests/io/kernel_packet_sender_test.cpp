@@ -104,3 +104,48 @@ TEST_CASE("a datagram above the route's MTU goes in fragments, also through conn
   CHECK(out->statistics().sent == 8);
   CHECK(out->statistics().too_big == 0);
 }
+
+TEST_CASE("where routes depend on the source a packet goes by that of its header, if asked for") {
+  const Namespace other;
+  const Namespace host;
+  run("ip link add d0 type veth peer name d1");
+  run("ip link set d0 up");
+  run("ip link set d1 up");
+  run("ip addr add 10.0.0.1/24 dev d0");
+  run("ip addr add fd00::1/64 dev d0 nodad");
+  run("ip link add d2 type veth peer name d3 netns " + other.path());
+  run("ip link set d2 up");
+  run("ip addr add 10.7.0.1/24 dev d2");
+  run("ip addr add fd07::1/64 dev d2 nodad");
+  run("ip route add default via 10.0.0.2");
+  run("ip -6 route add default via fd00::2");
+  run("ip route add default via 10.7.0.2 table 7");
+  run("ip rule add from 10.7.0.1 table 7");
+  run("ip -6 route add default via fd07::2 table 7");
+  run("ip -6 rule add from fd07::1 table 7");
+  other.enter();
+  run("ip link set d3 up");
+  run("ip addr add 10.7.0.2/24 dev d3");
+  run("ip addr add fd07::2/64 dev d3 nodad");
+  run("ip addr add 198.51.100.1/32 dev lo");
+  run("ip addr add 2001:db8::1/128 dev lo nodad");
+  sysctl("net/ipv4/conf/all/rp_filter", "0");
+  const UniqueFd v4 = udp_socket(at("198.51.100.1:7000"));
+  const UniqueFd v6 = udp_socket(at("[2001:db8::1]:7000"));
+  host.enter();
+  auto out = open_raw_sender({0x80000000}, RouteBy::source_too);
+  REQUIRE(out.has_value());
+  const Buffer one = udp_packet(at("10.7.0.1:1234"), at("198.51.100.1:7000"), Buffer{4});
+  const Buffer two = udp_packet(at("[fd07::1]:1234"), at("[2001:db8::1]:7000"), Buffer{6});
+  const Buffer elsewhere = udp_packet(at("10.0.0.1:1234"), at("198.51.100.1:7000"), Buffer{9});
+  for (const Buffer* packet : {&one, &two, &elsewhere}) (*out)->stage(*packet, 0x80000000);
+  (*out)->flush();
+  CHECK((*out)->statistics().sent == 3);
+  CHECK((*out)->statistics().failed == 0);
+  other.enter();
+  Endpoint from;
+  CHECK(receive(v4.get(), &from) == Buffer{4});
+  CHECK(from == at("10.7.0.1:1234"));
+  CHECK(receive(v6.get(), &from) == Buffer{6});
+  CHECK_FALSE(wait_readable(v4.get(), 100));
+}

@@ -59,9 +59,10 @@ struct Watched {
     paths = std::move(*opened);
     REQUIRE(paths->watch().has_value());
   }
-  std::uint32_t route(const char* to = "198.51.100.1") const {
+  std::uint32_t route(const char* to = "198.51.100.1", const char* from = "") const {
     paths->refresh();
-    return paths->route_of(*IpAddress::parse(to));
+    const IpAddress destination = *IpAddress::parse(to);
+    return paths->route_of(*from == 0 ? IpAddress::any(destination.family()) : *IpAddress::parse(from), destination);
   }
   const Namespace ns;
   std::unique_ptr<RoutePaths> paths;
@@ -125,4 +126,38 @@ TEST_CASE("a route that changes or ends has another number, also if all looks as
   }
   CHECK(w.route() != number);
   CHECK(w.route() != 0);
+}
+
+TEST_CASE("a route is that of the source: a host in two networks keeps what it knows of them apart") {
+  const Watched w;
+  run("ip link add d2 type veth peer name d3");
+  run("ip link set d2 up");
+  run("ip addr add 10.7.0.1/24 dev d2");
+  run("ip addr add fd07::1/64 dev d2 nodad");
+  run("ip -6 route add default via fd07::2");
+  run("ip route add default via 10.7.0.2 table 7");
+  run("ip rule add from 10.7.0.1 table 7");
+  const std::uint32_t first = w.route("198.51.100.1", "10.0.0.1");
+  const std::uint32_t second = w.route("198.51.100.1", "10.7.0.1");
+  CHECK(first != 0);
+  CHECK(second != 0);
+  CHECK(first != second);
+  CHECK(first == w.route());
+  CHECK(w.route("203.0.113.7", "10.7.0.1") == second);
+  CHECK(w.route("198.51.100.1", "10.99.0.1") == 0);  // not this host's
+  CHECK(w.route("2001:db8::1", "fd07::1") != 0);
+  SUBCASE("a change of the one leaves the other as it is") {
+    run("ip route replace default via 10.0.0.3");
+    CHECK(w.route("198.51.100.1", "10.7.0.1") == second);
+    CHECK(w.route("198.51.100.1", "10.0.0.1") != first);
+  }
+  SUBCASE("the source's own table changes") {
+    run("ip route replace default via 10.7.0.3 table 7");
+    CHECK(w.route("198.51.100.1", "10.7.0.1") != second);
+    CHECK(w.route("198.51.100.1", "10.0.0.1") == first);
+  }
+  SUBCASE("the rule goes") {
+    run("ip rule del from 10.7.0.1 table 7");
+    CHECK(w.route("198.51.100.1", "10.7.0.1") != second);
+  }
 }

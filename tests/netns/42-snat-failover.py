@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 240
-# cases: failover-4 failover-6 control asymmetric-4 asymmetric-6 unknown holder
+# cases: failover-4 failover-6 control asymmetric-4 asymmetric-6 unknown holder burst
 """Gateways in ACT mode with clients that hold backups: sessions outlive a gateway by the next packet of either side, byte for byte
 and with the same outside port; those of a client without a holder are lost, and no more. Nothing of ASRP is ever seen outside."""
 
 from __future__ import annotations
 
+import signal
+import socket
 import time
 
 import support
 from lab.waiting import wait_for
-from office import Office
+from office import SERVER, Office
 from scenarios.base import Options
-from talks import Server, Talk, Transfers, turns
+from talks import TCP_PORT, Server, Talk, Transfers, made, turns
 
 _EACH = 4
 _HELD = (1, 2)  # clients with a holder
@@ -227,6 +229,54 @@ def holder(options: Options, expect: support.Expectations) -> None:
         expect.none_of(office.problems(), "no daemon failed")
 
 
+def burst(options: Options, expect: support.Expectations) -> None:
+    """Thirty connections begin at once on a way of which nothing is known: eight of them ask, and when a gateway has answered those
+    the others ask in mid-stream."""
+    with Office(options, clients=1, gateways=2) as office:
+        for number in office.gateways:
+            office.start(number)
+        holder = office.start_holder(1)
+        office.begin_capture()
+        server = Server(office, 4)
+        holder.signal(signal.SIGSTOP)
+        nears = [made(office.clients[1], 4, socket.SOCK_STREAM) for _ in range(30)]
+        for near in nears:
+            near.setblocking(False)
+            near.connect_ex((SERVER[4], TCP_PORT))
+        holder.signal(signal.SIGCONT)
+        fars = {}
+        for _ in nears:
+            far, (_, port) = server.listener.accept()
+            fars[port] = far
+            far.settimeout(support.PATIENCE)
+        talks = []
+        for near in nears:
+            near.settimeout(support.PATIENCE)
+            near.sendall(near.getsockname()[1].to_bytes(2, "big"))
+        for far in fars.values():
+            number = int.from_bytes(far.recv(2), "big")
+            near = next(each for each in nears if each.getsockname()[1] == number)
+            talks.append(Talk(f"port {number}", near, far, "tcp", (SERVER[4], TCP_PORT)))
+        wrong = []
+
+        def backed() -> bool:
+            nonlocal wrong
+            wrong += turns(talks, from_client=True) + turns(talks, from_client=False)
+            return office.backups(1) == len(talks)
+
+        wait_for(f"backups of all {len(talks)} sessions", backed, every=0.2)
+        counters = office.ask_holder(1, "counters")["counters"]
+        expect.that(counters["flows.back"] > 0, f"{counters['flows.back']} of them had left the queue without one")
+        office.kill(1)
+        office.out_by(2)
+        office.back_by(2)
+        wrong += turns(talks, from_client=True) + turns(talks, from_client=False)
+        expect.none_of(wrong, "all go on at another gateway, and are exact")
+        office.end_capture()
+        expect.none_of(office.leaks(), "no inner address, no ASRP, no octet behind a datagram outside")
+        expect.none_of(office.problems(), "no daemon failed")
+
+
 if __name__ == "__main__":
     support.main({
         "failover-4": failover(4),
@@ -236,4 +286,5 @@ if __name__ == "__main__":
         "asymmetric-6": asymmetric(6),
         "unknown": unknown,
         "holder": holder,
+        "burst": burst,
     })

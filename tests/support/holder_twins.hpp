@@ -116,9 +116,13 @@ class FakeSessions final : public engine::LocalSessions {
 class FixedPaths final : public engine::Paths {
  public:
   std::size_t mtu_towards(const IpAddress&) override { return mtu; }
-  std::uint32_t route_of(const IpAddress&) override { return route; }
+  std::uint32_t route_of(const IpAddress& source, const IpAddress&) override {
+    const auto found = routes_from.find(source);
+    return found == routes_from.end() ? route : found->second;
+  }
   std::size_t mtu = 1500;
   std::uint32_t route = 1;
+  std::map<IpAddress, std::uint32_t> routes_from;  // by source, where not `route`
 };
 
 class HolderEvents final : public engine::EventSink {

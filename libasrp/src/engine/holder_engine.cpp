@@ -194,6 +194,8 @@ void HolderEngine::flush(TimePoint now) {
   impl_->flush(now);
 }
 
+bool HolderEngine::take_sweep(TimePoint now) { return impl_->take_sweep(now); }
+bool HolderEngine::may_ask(const Tuple& flow) { return impl_->may_ask(flow); }
 Outbox& HolderEngine::outbox() { return impl_->outbox; }
 std::optional<TimePoint> HolderEngine::next_timeout() const { return impl_->next_timeout(); }
 const Counters<HolderCounter>& HolderEngine::counters() const { return impl_->counters; }

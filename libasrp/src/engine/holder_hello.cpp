@@ -12,7 +12,8 @@
 namespace asrp::engine {
 namespace {
 
-constexpr unsigned kTries = 3;          // of a session, where no gateway has answered yet
+constexpr unsigned kTries = 3;  // of a session, where no gateway has answered yet
+constexpr Duration kSweepInterval = std::chrono::seconds(10);
 constexpr std::uint8_t kFastOpen = 34;  // RFC 7413
 constexpr std::uint16_t kFastOpenExId = 0xF989;
 constexpr std::uint8_t kClosing = packet::kTcpFin | packet::kTcpRst;
@@ -103,7 +104,7 @@ void HolderEngine::Impl::greet(TimePoint now, const HolderInput& input) {
     if (Hello* hello = hellos.find(view.tuple())) hello->again.clear();
     return finish();
   }
-  const std::uint32_t route = paths.route_of(view.tuple().dst.address);
+  const std::uint32_t route = paths.route_of(view.tuple().src.address, view.tuple().dst.address);
   if (route == 0) return finish();
   const bool is_proven = evidence.state(route) == RouteEvidence::State::proven;
   if (view.is_tcp() && !view.is_tcp_syn() && !is_proven) return finish();
@@ -183,16 +184,36 @@ void HolderEngine::Impl::send_hello(TimePoint now, const HolderInput& input, con
 }
 
 /// True for an NS that answers an HS of ours (decisions 20 and 24). It proves that a gateway is on the way.
-bool HolderEngine::Impl::answers_hello(const HolderInput& input) {
+bool HolderEngine::Impl::answers_hello(TimePoint now, const HolderInput& input) {
   const wire::Message& ns = input.message;
   if (act() == nullptr || !is_local(ns.st1.src.address)) return false;
   if (input.has_packet ? ns.st1.reversed() != input.view->tuple() : !input.is_from_gateway) return false;
   Hello* hello = hellos.find(ns.st1);
   if (hello == nullptr || hello->tries == 0 || hello->cookie != ns.cookie) return false;
   count(HolderCounter::hello_answered);
-  if (evidence.answered(hello->route, hello->is_waiting)) count(HolderCounter::routes_proven);
+  if (evidence.answered(hello->route, hello->is_waiting)) {
+    count(HolderCounter::routes_proven);
+    sweep_due = last_sweep ? std::max(now, *last_sweep + kSweepInterval) : now;
+  }
   hello->is_waiting = false;
   return true;
+}
+
+// Sessions that began while nobody knew of the gateway have left the queue without a backup.
+bool HolderEngine::Impl::take_sweep(TimePoint now) {
+  if (!sweep_due || now < *sweep_due) return false;
+  sweep_due.reset();
+  last_sweep = now;
+  return true;
+}
+
+bool HolderEngine::Impl::may_ask(const Tuple& flow) {
+  if (act() == nullptr || !is_greeted(flow)) return false;
+  const Hello* hello = hellos.find(flow);
+  if (hello != nullptr && hello->tries >= kTriesProven) return false;
+  const std::uint32_t slot = act()->table.find(flow);
+  const auto backup = slot == session::kNoSlot ? std::nullopt : act()->table.read(slot);
+  return !backup || backup->tuples.client_side != flow;
 }
 
 /// The session has its backup: no more HS.

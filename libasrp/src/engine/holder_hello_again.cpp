@@ -31,7 +31,7 @@ void HolderEngine::Impl::ask_again(TimePoint now) {
   for (std::size_t i = 0; i < repeatable.size(); ++i) {
     Hello* hello = hellos.find(repeatable[i]);
     if (hello == nullptr || states[i] != LocalState::live || hello->tries >= kTriesProven) continue;
-    const std::uint32_t route = paths.route_of(hello->flow.dst.address);
+    const std::uint32_t route = paths.route_of(hello->flow.src.address, hello->flow.dst.address);
     if (route != hello->route || evidence.state(route) != RouteEvidence::State::proven || !hello_rate.take(now)) continue;
     const std::size_t start = outbox.mark_start();
     outbox.octets().insert(outbox.octets().end(), hello->again.begin(), hello->again.end());

@@ -147,7 +147,9 @@ struct HolderEngine::Impl {
   void greet(TimePoint now, const HolderInput& input);
   void send_hello(TimePoint now, const HolderInput& input, const Hello& hello, bool is_proven);
   void note_hello(Hello& hello, std::uint32_t route, TimePoint now);
-  bool answers_hello(const HolderInput& input);
+  bool answers_hello(TimePoint now, const HolderInput& input);
+  bool take_sweep(TimePoint now);
+  bool may_ask(const Tuple& flow);
   void settle_hello(TimePoint now, const Tuple& flow);
   void watch_hellos(TimePoint now);
   // holder_hello_again.cpp
@@ -189,6 +191,8 @@ struct HolderEngine::Impl {
   policy::RateLimiter hello_rate;
   std::vector<std::uint32_t> unanswered_routes;  // scratch
   std::vector<Tuple> repeatable;                 // scratch
+  std::optional<TimePoint> sweep_due;
+  std::optional<TimePoint> last_sweep;
   Counters<HolderCounter> counters;
   Outbox outbox;
   bool ready = false;

@@ -165,7 +165,7 @@ bool HolderEngine::Impl::accepts(TimePoint now, HolderInput& input) {
   if (m.type != wire::MsgType::NS) return refused(HolderCounter::discarded_unexpected);
   if (m.protocol != Protocol::tcp && m.protocol != Protocol::udp) return refused(HolderCounter::discarded_protocol);
   if (has_unspecified(m.st1) || has_unspecified(m.st2)) return refused(HolderCounter::discarded_unspecified);
-  if (answers_hello(input)) {
+  if (answers_hello(now, input)) {
     input.book = act();
   } else if (input.has_packet || input.is_from_node) {
     input.book = &psv();

@@ -239,6 +239,39 @@ TEST_CASE("evidence is of one route: after a change the host begins as in an unk
   CHECK_FALSE(hello_in(lab.out(client_syn(flow_from(20003))).burst()));
 }
 
+TEST_CASE("evidence is of the way from one's own address: a host in two networks has HS in mid-stream in one of them alone") {
+  HolderLab lab(act_options());
+  make_proven(lab);
+  lab.paths.routes_from[address("2001:db8:0:a::1")] = 2;
+  CHECK(lab.out(client_data(flow_from(20000))).one().kind == OutputKind::replace);
+  const HolderOut out = lab.out(client_data(tcp_tuple("[2001:db8:0:a::1]:40000", "[2001:db8:9::9]:443"))).one();
+  CHECK(out.kind == OutputKind::accept);
+  CHECK(out.mark == kDone);
+}
+
+TEST_CASE("a proven route is told of once, so that sessions without a backup may ask again; which those are") {
+  HolderLab lab(act_options());
+  CHECK_FALSE(lab.engine->take_sweep(lab.now));
+  make_proven(lab);
+  CHECK(lab.engine->take_sweep(lab.now));
+  CHECK_FALSE(lab.engine->take_sweep(lab.now));
+  CHECK(lab.engine->may_ask(flow_from(20000)));
+  CHECK(lab.engine->may_ask(act_udp_session().client_side));
+  CHECK_FALSE(lab.engine->may_ask(act_session("10.0.0.1:39999", "203.0.113.99:6999").client_side));  // has one
+  CHECK_FALSE(lab.engine->may_ask(tcp_tuple("203.0.113.7:50000", "10.0.0.1:8080")));                 // not this host's
+  CHECK_FALSE(lab.engine->may_ask(udp_tuple("10.0.0.1:5000", "198.51.100.1:53")));                   // to be skipped
+  for (int n = 0; n < 8; ++n) {
+    lab.out(client_data(flow_from(20000))).burst();
+    lab.now += seconds(1);
+  }
+  CHECK_FALSE(lab.engine->may_ask(flow_from(20000)));  // has used up its tries
+  lab.paths.route = 2;
+  begin_act(lab, act_session());
+  CHECK_FALSE(lab.engine->take_sweep(lab.now));  // ten seconds after the last one
+  lab.now += seconds(2);
+  CHECK(lab.engine->take_sweep(lab.now));
+}
+
 TEST_CASE("an answer that comes after the route has changed proves nothing about the new one") {
   HolderLab lab(act_options());
   const auto cookie = hello_in(lab.out(client_syn(act_session().client_side)).burst());

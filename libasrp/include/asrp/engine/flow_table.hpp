@@ -75,9 +75,10 @@ class Paths {
   virtual ~Paths() = default;
   /// MTU in octets of the route to `destination`; 1500 if unknown. Must be cheap: called per packet.
   virtual std::size_t mtu_towards(const IpAddress& destination) = 0;
-  /// Names the way to `destination`: interface, next hop and own address. 0 if there is none. Whatever changes about a way
-  /// gives it another number, and a number is never used again. Must be cheap: called for packets of sessions without a backup.
-  virtual std::uint32_t route_of(const IpAddress& /*destination*/) { return 0; }
+  /// Names the way from `source`, an address of this host, to `destination`: interface, next hop and source. 0 if there is
+  /// none. Whatever changes about a way gives it another number, and a number is never used again. Must be cheap: called for
+  /// packets of sessions without a backup.
+  virtual std::uint32_t route_of(const IpAddress& /*source*/, const IpAddress& /*destination*/) { return 0; }
 };
 
 }  // namespace asrp::engine

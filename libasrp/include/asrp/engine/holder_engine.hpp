@@ -85,6 +85,11 @@ class HolderEngine final {
   void flush(TimePoint now);
 
   Outbox& outbox();
+  /// True when a route has become one whose gateway answers, and not more often than once in ten seconds: flows that a verdict
+  /// with mark 0x1 has taken off the queue may come back to it, those of which may_ask() is true.
+  bool take_sweep(TimePoint now);
+  /// Whether an HS may still get a backup for a flow, as this host sends it.
+  [[nodiscard]] bool may_ask(const Tuple& flow);
   [[nodiscard]] std::optional<TimePoint> next_timeout() const;
   [[nodiscard]] const Counters<HolderCounter>& counters() const;
   [[nodiscard]] const HolderOptions& options() const;
