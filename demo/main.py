@@ -39,6 +39,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--loss", type=float, default=0.0, metavar="PERCENT", help="random loss on every link, each direction")
     parser.add_argument("--kill", type=int, default=1, metavar="N", help="nodes to kill at once")
     parser.add_argument("--flush-all", action="store_true", help="empty all nodes' tables at once instead of killing nodes")
+    parser.add_argument("--seconds", type=float, default=0.0, metavar="N", help="snat: how long the downloads last, without loss")
     parser.add_argument("--runs", type=int, default=1, metavar="N", help="in a row; all must hold")
     parser.add_argument("--plain", action="store_true", help="lines instead of a live picture")
     parser.add_argument("--thorough", action="store_true", help="check every captured packet, checksums included")
@@ -50,7 +51,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 def _options(arguments: argparse.Namespace) -> Options:
     return Options(family=arguments.family, forward=arguments.forward, loss=arguments.loss, kill=arguments.kill,
                    flush_all=arguments.flush_all, control=arguments.control, keep=arguments.keep, plain=arguments.plain,
-                   thorough=arguments.thorough, capture=arguments.capture or "", programs=arguments.programs)
+                   thorough=arguments.thorough, capture=arguments.capture or "", programs=arguments.programs, seconds=arguments.seconds)
 
 
 def _title(scenario: str, options: Options) -> str:

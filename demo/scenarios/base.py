@@ -42,6 +42,7 @@ class Options:
     octets: int = 800_000  # of each transfer
     rate: int = 50_000  # octets a second of each transfer
     idle: int = 6  # long-lived connections of each client
+    seconds: float = 0.0  # how long downloads last at their rate (snat); 0: as the scenario has it
     capture: str = ""  # file for a small capture of some sessions
     programs: str = ""  # directory of asrpd-node and asrpd-holder
 

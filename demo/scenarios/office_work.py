@@ -33,6 +33,7 @@ class OfficeWork:
         self.show = show
         self.options = lab.options
         self.limit = _LOST_LIMIT if self.options.control else _LIMIT
+        self.patience = _LIMIT + 3 * self.options.octets / self.options.rate  # for a download, with whatever happens to it
         self.lost: dict[str, str] = {}  # session -> why
         self._echo_servers: list[EchoServer] = []
         self._echo: list[EchoClient] = []
@@ -76,7 +77,7 @@ class OfficeWork:
             self._rates.append(Rate(server, space, self._site(number), plan.RATE_PORT + number, self.options.octets, self.options.rate,
                                     reverse=number % 2 == 0))
         sites = [self._site(number) for number in self.lab.topology.servers]
-        self.downloads = Downloads(self.content, clients, sites, _LIMIT, _LOST_STALL if self.options.control else int(_LIMIT))
+        self.downloads = Downloads(self.content, clients, sites, self.patience, _LOST_STALL if self.options.control else int(_LIMIT))
         if self.lost:
             raise RuntimeError(f"not everything could be begun: {self.lost}")
         self.show.say(f"{self.total} sessions: {len(self.downloads.transfers)} downloads, {len(self._shells)} ssh, {len(self._rates)} iperf3, "
@@ -115,7 +116,7 @@ class OfficeWork:
             self.show.progress = f"downloads: {len(octets) - running} of {len(octets)} done, {100 * sum(octets) // goal} %"
             return sum(octets) >= share * goal and sorted(octets)[len(octets) // 10] > 0 or running == 0
 
-        wait_for(what, reached, limit=2 * _LIMIT, every=0.05)
+        wait_for(what, reached, limit=self.patience + _LIMIT, every=0.05)
 
     def chat(self) -> None:
         """Everybody says something, and hears what is said."""

@@ -140,6 +140,8 @@ def snat_options(options: Options) -> Options:
     """The load of this scenario, where the command line does not say another one."""
     if options.octets == Options.octets:
         options = replace(options, octets=200_000 if options.loss > 0 else 400_000, rate=15_000 if options.loss > 0 else 25_000)
+    if options.seconds:
+        options = replace(options, octets=int(options.rate * options.seconds))
     return replace(options, transfers=2 * CLIENTS, idle=2)
 
 
