@@ -5,7 +5,6 @@
 
 #include "asrpd-node/commands/commands.hpp"
 #include "asrpd-node/flow_rules.hpp"
-#include "asrpd-node/hinting_events.hpp"
 #include "asrpd-node/load_receiver.hpp"
 #include "asrpd-node/mapping_watch.hpp"
 #include "asrpd-node/nat_status.hpp"
@@ -18,7 +17,7 @@
 #include "asrpd-node/status.hpp"
 #include "asrpd-node/sysctls.hpp"
 #include "asrpd-node/table_sweep.hpp"
-#include "asrpd-node/worker.hpp"
+#include "asrpd-node/workers.hpp"
 #include "runtime/clock.hpp"
 #include "runtime/digest.hpp"
 #include "runtime/log.hpp"
@@ -39,13 +38,6 @@ std::int64_t wall_milliseconds() { return static_cast<std::int64_t>(runtime::wal
 std::string counted(std::size_t number, const std::string& what) {
   return std::to_string(number) + " " + what + (number == 1 ? "" : "s");
 }
-
-/// A worker besides the first, and where its events go.
-struct Further {
-  runtime::EventLog events;
-  std::unique_ptr<Worker> worker;        // until the thread has it
-  std::unique_ptr<WorkerThread> thread;  // while the daemon runs
-};
 
 Result<std::vector<io::RuleSet>, IoError> all_rules(const NodeConfig& config) {
   std::vector<io::RuleSet> sets;
@@ -69,7 +61,7 @@ class Node final : public frame::Daemon, private NodeAccess {
  public:
   Node(NodeConfig config, frame::Identity identity) : Daemon(std::move(identity)), config_(std::move(config)) {}
   ~Node() override {
-    further_.clear();
+    workers_.stop();
     unwatch();
   }
 
@@ -81,8 +73,8 @@ class Node final : public frame::Daemon, private NodeAccess {
   void begin_watching() override;
   [[nodiscard]] std::string describe() const override;
   [[nodiscard]] std::string activity() const override { return "serving"; }
-  [[nodiscard]] std::optional<TimePoint> next_timeout() const override { return worker_->engine().next_timeout(); }
-  void on_timer() override { worker_->driver().on_timer(); }
+  [[nodiscard]] std::optional<TimePoint> next_timeout() const override { return workers_.first().engine().next_timeout(); }
+  void on_timer() override { workers_.first().driver().on_timer(); }
   void on_rules_repaired() override { sweep_untranslated(); }
   std::optional<Next> read_next(const std::string& file, config::Problems& problems) override;
   [[nodiscard]] std::vector<runtime::CounterLine> counter_lines() const override;
@@ -97,11 +89,11 @@ class Node final : public frame::Daemon, private NodeAccess {
   // NodeAccess
   [[nodiscard]] const NodeConfig& config() const override { return config_; }
   [[nodiscard]] runtime::EventLoop& event_loop() override { return loop(); }
-  [[nodiscard]] const engine::NodeOptions& options() const override { return worker_->engine().options(); }
-  void for_each_worker(const std::function<void(Worker&)>& task) override;
+  [[nodiscard]] const engine::NodeOptions& options() const override { return workers_.first().engine().options(); }
+  void for_each_worker(const std::function<void(Worker&)>& task) override { workers_.call(task); }
   [[nodiscard]] const ServerWatch& servers() const override { return *servers_; }
   [[nodiscard]] engine::HolderSight holder_sight(const IpAddress& host) override {
-    return worker_->engine().holder_sight(host);
+    return workers_.first().engine().holder_sight(host);
   }
   [[nodiscard]] std::optional<std::uint32_t> load_of(const IpAddress& host) const override {
     return loads_.load_of(runtime::monotonic_now(), host);
@@ -123,7 +115,6 @@ class Node final : public frame::Daemon, private NodeAccess {
   void reconfigure_engines(const NodeConfig& config);
   [[nodiscard]] Measured measured() const;
   [[nodiscard]] std::vector<std::string> keep_fixed_settings(NodeConfig& next) const;
-  engine::EventSink& hinting(engine::EventSink& events);
   Outcome watch_servers();
   void tell_engines(const std::string& pool, const std::string& server, engine::ServerState state);
   void tell_load(const std::string& pool, const std::string& server, std::uint32_t load);
@@ -132,20 +123,16 @@ class Node final : public frame::Daemon, private NodeAccess {
   void tell_overdue(const Drains& overdue);
   Outcome keep_drains(const Drains& drains);
   void sweep_marked();
-  void on_marked(std::span<const engine::FlowEntry> found);
   void sweep_untranslated();
   void sweep_orphans(const std::vector<engine::Service>& before);
 
   NodeConfig config_;
   State state_;
   RangesState ranges_;
-  Digests digests_;                                      // of what is in force
-  std::vector<std::unique_ptr<HintingEvents>> hinting_;  // one for each worker
-  std::optional<MessageExchange> exchange_;              // where there are several workers
-  std::optional<MappingWatch> mappings_;                 // ACT mode
-  std::unique_ptr<Worker> worker_;  // the first: in the frame's loop, with all that is done once for the node
-  std::vector<std::unique_ptr<Further>> further_;
-  std::unique_ptr<TableSweep> sweep_;  // its thread uses mappings_
+  Digests digests_;                       // of what is in force
+  std::optional<MappingWatch> mappings_;  // ACT mode
+  Workers workers_{loop()};               // the first does what is done once for the node
+  std::unique_ptr<TableSweep> sweep_;     // its thread uses mappings_
   OwnAddresses own_addresses_;
   runtime::SystemRandom random_;
   std::optional<ServerWatch> servers_;
@@ -165,19 +152,8 @@ frame::Daemon::Outcome Node::open_edges() {
   }
   if (config_.has_family(Family::v6))
     if (auto trouble = ipv6_trouble()) return Failure{std::move(*trouble)};
-  const unsigned workers = config_.queue.workers;
-  if (workers > 1) exchange_.emplace(workers);
-  for (unsigned number = 0; number < workers; ++number) {
-    auto worker = Worker::open(config_, number, exchange_ ? &*exchange_ : nullptr);
-    if (!worker) return Failure{worker.error()};
-    if (number == 0) {
-      worker_ = std::move(*worker);
-    } else {
-      further_.push_back(std::make_unique<Further>());
-      further_.back()->worker = std::move(*worker);
-    }
-  }
-  config::log_queue(config_.queue, kQueuesPerWorker * workers, worker_->edges().queue.receive_buffer());
+  if (auto done = workers_.open(config_); !done) return done;
+  config::log_queue(config_.queue, kQueuesPerWorker * config_.queue.workers, workers_.first().edges().queue.receive_buffer());
   if (config_.load.enabled) {
     auto reports = io::open_message_socket(config_.load.port, io::PeerErrors::ignore);
     if (!reports) return Failure{reports.error()};
@@ -196,28 +172,20 @@ frame::Daemon::Outcome Node::begin() {
   if (!trouble.empty()) log_error("state", trouble);
   if (auto done = prepare_host(config_); !done) return done;
   if (auto done = follow_mappings(config_); !done) return done;
-  if (mappings_) mappings_->load(worker_->edges().conntrack);
+  if (mappings_) mappings_->load(workers_.first().edges().conntrack);
   Mappings* const mappings = mappings_ ? &mappings_->mappings() : nullptr;
-  worker_->begin(config_, engine_options(config_, state_), hinting(events()), mappings);
-  for (const auto& each : further_)
-    each->worker->begin(config_, engine_options(config_, state_), hinting(each->events), mappings);
-  digests_ = digests_of(worker_->engine().options());
+  workers_.begin(
+      config_, engine_options(config_, state_), events(), [this](const IpAddress& host) { servers_->on_hint(host); }, mappings);
+  digests_ = digests_of(workers_.first().engine().options());
   loads_.configure(config_);
   if (auto done = watch_servers(); !done) return done;
   for (const std::string& problem : forwarding_problems(config_)) log_warning("forwarding", problem);
   return Done{};
 }
 
-/// What tells of trouble at a host in any worker's thread comes to the servers' checks.
-engine::EventSink& Node::hinting(engine::EventSink& events) {
-  hinting_.push_back(std::make_unique<HintingEvents>(
-      events, [this](const IpAddress& host) { loop().post([this, host] { servers_->on_hint(host); }); }));
-  return *hinting_.back();
-}
-
 frame::Daemon::Outcome Node::watch_servers() {
   servers_.emplace(
-      loop(), random_, [this](const IpAddress& host) { return worker_->engine().holder_sight(host); },
+      loop(), random_, [this](const IpAddress& host) { return workers_.first().engine().holder_sight(host); },
       [this](const std::string& pool, const std::string& server, engine::ServerState state) {
         tell_engines(pool, server, state);
       },
@@ -237,17 +205,9 @@ frame::Daemon::Outcome Node::keep_drains(const Drains& drains) {
 }
 
 void Node::tell_engines(const std::string& pool, const std::string& server, engine::ServerState state) {
-  const auto tell = [pool, server, state](Worker& worker) {
+  workers_.post([pool, server, state](Worker& worker) {
     worker.engine().on_server_state(runtime::monotonic_now(), pool, server, state);
-  };
-  tell(*worker_);
-  for (const auto& each : further_) {
-    if (each->thread) {
-      each->thread->post(tell);
-    } else {
-      tell(*each->worker);  // at the start
-    }
-  }
+  });
 }
 
 void Node::tell_overdue(const Drains& overdue) {
@@ -277,7 +237,7 @@ void Node::count_sessions(std::function<void(const SessionCount& sessions)> coun
   if (config_.nat)
     for (const Family family : {Family::v4, Family::v6})
       for (const Prefix& each : config_.nat->clients(family)) clients.push_back(each);
-  const auto count = std::make_shared<SessionCount>(worker_->engine().options().services, std::move(clients));
+  const auto count = std::make_shared<SessionCount>(workers_.first().engine().options().services, std::move(clients));
   sweep_->begin(
       TableSweep::What::translated,
       [count](const engine::FlowEntry& entry) {
@@ -292,7 +252,7 @@ void Node::count_sessions(std::function<void(const SessionCount& sessions)> coun
 
 frame::Daemon::Outcome Node::follow_mappings(const NodeConfig& config) {
   if (!mappings_) return Done{};
-  return mappings_->configure(config.nat->settings, worker_->edges().conntrack.fill().maximum);
+  return mappings_->configure(config.nat->settings, workers_.first().edges().conntrack.fill().maximum);
 }
 
 /// State file and sysctls for `config`, whose rules are in place.
@@ -342,15 +302,14 @@ frame::Daemon::Outcome Node::take_over(const State& told) {
 
 void Node::reconfigure_engines(const NodeConfig& config) {
   const engine::NodeOptions options = engine_options(config, state_);
-  worker_->reconfigure(options);
-  for (const auto& each : further_) each->thread->call([&options](Worker& worker) { worker.reconfigure(options); });
+  workers_.call([&options](Worker& worker) { worker.reconfigure(options); });
   digests_ = digests_of(options);
 }
 
 frame::Daemon::Outcome Node::adopt(const NodeConfig& next) {
   if (auto done = prepare_host(next); !done) return done;
   if (auto done = follow_mappings(next); !done) return done;
-  const std::vector<engine::Service> before = worker_->engine().options().services;
+  const std::vector<engine::Service> before = workers_.first().engine().options().services;
   reconfigure_engines(next);
   config_ = next;
   ++revision_;
@@ -368,43 +327,30 @@ void Node::sweep_marked() {
   sweep_->begin(
       TableSweep::What::marked, [](const engine::FlowEntry&) { return true; },
       [this](std::span<const engine::FlowEntry> found) {
-        on_marked(found);
+        workers_.on_marked_flows(found);
         arm_timer();
       },
       [this] {
-        worker_->driver().on_marked_flows_end();
-        for (const auto& each : further_) each->thread->post([](Worker& worker) { worker.driver().on_marked_flows_end(); });
+        workers_.post([](Worker& worker) { worker.driver().on_marked_flows_end(); });
         arm_timer();
       });
-}
-
-/// Whoever of the workers asks for a session's backup gets the answer, so any may; it is always the same.
-void Node::on_marked(std::span<const engine::FlowEntry> found) {
-  if (further_.empty()) return worker_->driver().on_marked_flows(found);
-  std::vector<std::vector<engine::FlowEntry>> shares(1 + further_.size());
-  for (const engine::FlowEntry& entry : found) shares[table_hash(entry.tuples.client_side, 0) % shares.size()].push_back(entry);
-  worker_->driver().on_marked_flows(shares[0]);
-  for (std::size_t i = 0; i < further_.size(); ++i) {
-    if (shares[i + 1].empty()) continue;
-    further_[i]->thread->post([share = std::move(shares[i + 1])](Worker& worker) { worker.driver().on_marked_flows(share); });
-  }
 }
 
 void Node::sweep_untranslated() {
   sweep_->begin(
       TableSweep::What::untranslated,
-      [options = worker_->engine().options()](const engine::FlowEntry& entry) {
+      [options = workers_.first().engine().options()](const engine::FlowEntry& entry) {
         return wants_translation(options, entry.tuples.client_side);
       },
-      [this](std::span<const engine::FlowEntry> found) { worker_->driver().remove_untranslated_flows(found); }, [] {});
+      [this](std::span<const engine::FlowEntry> found) { workers_.first().driver().remove_untranslated_flows(found); }, [] {});
 }
 
 void Node::sweep_orphans(const std::vector<engine::Service>& before) {
-  const std::vector<engine::Service>& after = worker_->engine().options().services;
+  const std::vector<engine::Service>& after = workers_.first().engine().options().services;
   if (!leaves_orphans(before, after)) return;  // the usual reload
   sweep_->begin(
       TableSweep::What::translated, [before, after](const engine::FlowEntry& entry) { return is_orphan(before, after, entry); },
-      [this](std::span<const engine::FlowEntry> found) { worker_->driver().remove_orphaned_flows(found); }, [] {});
+      [this](std::span<const engine::FlowEntry> found) { workers_.first().driver().remove_orphaned_flows(found); }, [] {});
 }
 
 /// Looks what sessions of former ranges there are. Those that cannot go on are removed, ranges that nobody needs forgotten.
@@ -418,7 +364,7 @@ void Node::sweep_former() {
         sessions->see(entry);
         return false;
       },
-      [this](std::span<const engine::FlowEntry> found) { worker_->driver().remove_former_flows(found); },
+      [this](std::span<const engine::FlowEntry> found) { workers_.first().driver().remove_former_flows(found); },
       [this, sessions, revision = revision_] {
         if (revision == revision_ && !is_reloading()) forget_ranges(*sessions);
       });
@@ -444,13 +390,13 @@ void Node::forget_ranges(const FormerSessions& sessions) {
 }
 
 void Node::begin_watching() {
-  const NodeDriver::Edges edges = worker_->edges();
-  watch(edges.queue.descriptor(), [this] { worker_->driver().on_packets(); });
-  watch(edges.messages.descriptor(), [this] { worker_->driver().on_messages(); });
-  for (const auto& each : further_) each->thread = std::make_unique<WorkerThread>(std::move(each->worker), kFillInterval);
+  const NodeDriver::Edges edges = workers_.first().edges();
+  watch(edges.queue.descriptor(), [this] { workers_.first().driver().on_packets(); });
+  watch(edges.messages.descriptor(), [this] { workers_.first().driver().on_messages(); });
+  workers_.run(kFillInterval);
   if (reports_) watch(reports_->descriptor(), [this] { take_reports(); });
   loop().every(config_.recovery.unprotected_interval, [this] { sweep_marked(); });
-  loop().every(kFillInterval, [this] { worker_->driver().check_table_fill(); });
+  loop().every(kFillInterval, [this] { workers_.first().driver().check_table_fill(); });
   if (mappings_) mappings_->begin();
   loop().every(kFormerInterval, [this] { sweep_former(); });
   sweep_former();
@@ -477,10 +423,8 @@ void Node::take_reports() {
 
 /// All workers choose servers.
 void Node::tell_load(const std::string& pool, const std::string& server, std::uint32_t load) {
-  worker_->engine().on_load(runtime::monotonic_now(), pool, server, load);
-  for (const auto& each : further_)
-    each->thread->post(
-        [pool, server, load](Worker& worker) { worker.engine().on_load(runtime::monotonic_now(), pool, server, load); });
+  workers_.post(
+      [pool, server, load](Worker& worker) { worker.engine().on_load(runtime::monotonic_now(), pool, server, load); });
 }
 
 LoadStatus Node::load_status() const {
@@ -492,9 +436,16 @@ LoadStatus Node::load_status() const {
 
 /// Of all workers.
 Measured Node::measured() const {
-  const auto of = [](Worker& worker) { return node::measured(worker.engine(), worker.edges(), worker.driver().statistics()); };
-  Measured sum = of(*worker_);
-  for (const auto& each : further_) each->thread->call([&](Worker& worker) { sum += of(worker); });
+  std::optional<Measured> sum_of_all;
+  workers_.call([&sum_of_all](Worker& worker) {
+    const Measured own = node::measured(worker.engine(), worker.edges(), worker.driver().statistics());
+    if (sum_of_all) {
+      *sum_of_all += own;
+    } else {
+      sum_of_all = own;
+    }
+  });
+  Measured& sum = *sum_of_all;
   append_health_counters(sum.counters, servers_->health().looks(), servers_->health().failed_looks());
   loads_.append_counters(sum.counters);
   if (mappings_) append_mapping_counters(sum.counters, mappings_->mappings().statistics());
@@ -505,27 +456,18 @@ std::vector<runtime::CounterLine> Node::counter_lines() const { return measured(
 
 std::string Node::status_members() const {
   return mode_members(config_) + (mappings_ ? mapping_members(mappings_->mappings().statistics()) : "") +
-         node::status_members(worker_->engine().options(), measured().gauges, worker_->edges().conntrack.fill(),
+         node::status_members(workers_.first().engine().options(), measured().gauges, workers_.first().edges().conntrack.fill(),
                               servers_->gauges(), load_status());
 }
 
 void Node::add_metrics(runtime::MetricsPage& page) const {
-  node::add_metrics(page, measured(), worker_->engine().options(), digests_, worker_->edges().conntrack.fill(),
+  node::add_metrics(page, measured(), workers_.first().engine().options(), digests_, workers_.first().edges().conntrack.fill(),
                     servers_->gauges(), load_status());
   if (mappings_) add_mapping_metrics(page, mappings_->mappings().statistics());
 }
 
-void Node::for_each_worker(const std::function<void(Worker&)>& task) {
-  task(*worker_);
-  for (const auto& each : further_) each->thread->call(task);
-}
-
 void Node::on_subscription(runtime::EventLog::LineSink sink) {
-  for (const auto& each : further_)
-    each->thread->call([&](Worker&) {
-      each->events.set_line_sink(sink ? [this, sink](const std::string& line) { loop().post([sink, line] { sink(line); }); }
-                                      : runtime::EventLog::LineSink());
-    });
+  workers_.set_line_sink(sink);
   events().set_line_sink(std::move(sink));
 }
 
