@@ -37,26 +37,24 @@ void Workers::run(Duration fill_interval) {
   for (const auto& each : others_) each->thread = std::make_unique<WorkerThread>(std::move(each->worker), fill_interval);
 }
 
-void Workers::call(const Task& task) const {
+template <typename HandOver>
+void Workers::each(const Task& task, const HandOver& hand_over) const {
   task(*first_);
-  for (const auto& each : others_) {
-    if (each->thread) {
-      each->thread->call(task);
+  for (const auto& other : others_) {
+    if (other->thread) {
+      hand_over(*other->thread);
     } else {
-      task(*each->worker);
+      task(*other->worker);
     }
   }
 }
 
+void Workers::call(const Task& task) const {
+  each(task, [&task](WorkerThread& thread) { thread.call(task); });
+}
+
 void Workers::post(const Task& task) const {
-  task(*first_);
-  for (const auto& each : others_) {
-    if (each->thread) {
-      each->thread->post(task);
-    } else {
-      task(*each->worker);
-    }
-  }
+  each(task, [&task](WorkerThread& thread) { thread.post(task); });
 }
 
 /// Whoever of the workers asks for a session's backup gets the answer, so any may; it is always the same.

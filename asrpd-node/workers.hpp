@@ -51,6 +51,8 @@ class Workers {
     std::unique_ptr<WorkerThread> thread;  // from run() on
   };
 
+  template <typename HandOver>
+  void each(const Task& task, const HandOver& hand_over) const;
   engine::EventSink& hinting(engine::EventSink& events, const std::function<void(const IpAddress& host)>& on_hint);
 
   runtime::EventLoop& loop_;

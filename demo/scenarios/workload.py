@@ -71,13 +71,11 @@ class Workload:
 
     def until(self, share: float, what: str) -> None:
         """Waits for `share` of all octets, and until nearly all downloads have begun."""
-        goal = self.content.size * len(self.downloads.transfers)
 
         def reached() -> bool:
-            running = self.downloads.poll()
-            octets = self.downloads.octets()
-            self.show.progress = f"downloads: {len(octets) - running} of {len(octets)} done, {100 * sum(octets) // goal} %"
-            return sum(octets) >= share * goal and sorted(octets)[len(octets) // 10] > 0 or running == 0
+            there = self.downloads.has_reached(share)
+            self.show.progress = self.downloads.progress
+            return there
 
         wait_for(what, reached, limit=TRANSFER_LIMIT, every=0.05)
 

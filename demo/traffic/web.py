@@ -102,6 +102,7 @@ class Downloads:
         addresses = [address] if isinstance(address, str) else address
         self.content = content
         self.transfers: list[Transfer] = []
+        self.progress = ""
         numbers = sorted(clients)
         for number in range(len(content.digests)):
             client = numbers[number % len(numbers)]
@@ -129,6 +130,14 @@ class Downloads:
     def octets(self) -> list[int]:
         """How much of each transfer has arrived."""
         return [os.path.getsize(t.path) if os.path.exists(t.path) else 0 for t in self.transfers]
+
+    def has_reached(self, share: float) -> bool:
+        """Whether `share` of all octets has arrived, and nearly all transfers have begun; or none runs any more. `progress` tells of it."""
+        goal = self.content.size * len(self.transfers)
+        running = self.poll()
+        octets = self.octets()
+        self.progress = f"downloads: {len(octets) - running} of {len(octets)} done, {100 * sum(octets) // goal} %"
+        return sum(octets) >= share * goal and sorted(octets)[len(octets) // 10] > 0 or running == 0
 
     def exact(self) -> int:
         return sum(transfer.byte_exact for transfer in self.transfers)

@@ -181,21 +181,10 @@ Result World::run() {
   while (clients_.done() < truth_.sessions.size() && agenda_.now() < end) agenda_.run_until(agenda_.now() + seconds(1));
   Result result;
   judge(result);
-  // When all is over, nothing is kept: not by nodes within seconds, not by holders within their longest wait.
-  network_.set_impairment({});
-  agenda_.run_until(agenda_.now() + seconds(595));
-  network_.silence_ends();  // who never learnt that its session ended would repeat a segment at any time
-  agenda_.run_until(agenda_.now() + seconds(5));
+  run_out(agenda_, network_);
   for (const auto& node : nodes_) node->check_idle();
-  for (const auto& server : servers_) {
-    if (const std::size_t left = server->outlived_backups(); left != 0) {
-      truth_.wrong("server: " + std::to_string(left) + " backups are left of sessions that ended");
-    }
-  }
-  result.problems = truth_.problems;
-  result.problem_count = truth_.problem_count;
-  result.events = agenda_.done();
-  result.errors = truth_.errors;
+  check_outlived(servers_, "server", truth_);
+  result.take(truth_, agenda_);
   return result;
 }
 

@@ -7,22 +7,15 @@
 
 #include "sim/clients.hpp"
 #include "sim/node_host.hpp"
+#include "sim/outcome.hpp"
 #include "sim/plan.hpp"
 #include "sim/server_host.hpp"
 
 namespace asrp::sim {
 
-struct Result {
-  std::vector<std::string> problems;  // of all kinds, the first few
-  std::size_t problem_count = 0;
-  std::size_t done = 0;
-  std::size_t without_backup = 0;  // sessions that never had one
-  std::size_t excused = 0;         // sessions lost to what Truth excuses
-  std::size_t moved = 0;           // sessions restored by RS or PS, all nodes
-  std::size_t events = 0;          // of the agenda
-  std::size_t foretold = 0;        // packets of which explain() was right
-  std::size_t outside_list = 0;    // sessions at servers outside of the query list, of nodes that are up at the end
-  std::size_t errors = 0;          // ICMP errors that came to whom they speak to
+struct Result : Outcome {
+  std::size_t moved = 0;         // sessions restored by RS or PS, all nodes
+  std::size_t outside_list = 0;  // sessions at servers outside of the query list, of nodes that are up at the end
 };
 
 class World {

@@ -10,26 +10,19 @@
 #include "sim/act/plan.hpp"
 #include "sim/act/truth.hpp"
 #include "sim/node_host.hpp"
+#include "sim/outcome.hpp"
 #include "sim/server_host.hpp"
 
 namespace asrp::sim::act {
 
-struct Result {
-  std::vector<std::string> problems;  // of all kinds, the first few
-  std::size_t problem_count = 0;
-  std::size_t done = 0;
-  std::size_t abandoned = 0;       // of clients that moved away
-  std::size_t without_backup = 0;  // sessions that never had one, of clients with a holder
-  std::size_t lost = 0;            // sessions lost although they had a backup; a problem unless excused
-  std::size_t excused = 0;         // sessions lost, and packets astray, for reasons that Truth knows
-  std::size_t restored = 0;        // sessions restored by RS, all gateways
-  std::size_t ports_twice = 0;     // outside port and server given to two sessions at once
-  std::size_t given_again = 0;     // of them, by a gateway that came back without its table
-  std::size_t clients_twice = 0;   // clients that this happened to
-  std::size_t exhausted = 0;       // packets that found no free port, at gateways that are up at the end
-  std::size_t events = 0;          // of the agenda
-  std::size_t foretold = 0;        // packets of which explain() was right
-  std::size_t errors = 0;          // ICMP errors that came to whom they speak to
+struct Result : Outcome {         // excused: packets astray, too
+  std::size_t abandoned = 0;      // of clients that moved away
+  std::size_t lost = 0;           // sessions lost although they had a backup; a problem unless excused
+  std::size_t restored = 0;       // sessions restored by RS, all gateways
+  std::size_t ports_twice = 0;    // outside port and server given to two sessions at once
+  std::size_t given_again = 0;    // of them, by a gateway that came back without its table
+  std::size_t clients_twice = 0;  // clients that this happened to
+  std::size_t exhausted = 0;      // packets that found no free port, at gateways that are up at the end
 };
 
 class World {
