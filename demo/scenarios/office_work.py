@@ -78,6 +78,8 @@ class OfficeWork:
                                     reverse=number % 2 == 0))
         sites = [self._site(number) for number in self.lab.topology.servers]
         self.downloads = Downloads(self.content, clients, sites, self.patience, _LOST_STALL if self.options.control else int(_LIMIT))
+        for rate in self._rates:
+            wait_for(f"{rate.name} to be connected", rate.is_connected, limit=_LIMIT)
         if self.lost:
             raise RuntimeError(f"not everything could be begun: {self.lost}")
         self.show.say(f"{self.total} sessions: {len(self.downloads.transfers)} downloads, {len(self._shells)} ssh, {len(self._rates)} iperf3, "

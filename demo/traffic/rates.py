@@ -21,12 +21,18 @@ class Rate:
 
     def __init__(self, server: Namespace, client: Namespace, address: str, port: int, octets: int, rate: int, reverse: bool) -> None:
         self.octets = octets
+        self._client, self._port = client, port
         self.name = f"iperf3 {'down' if reverse else 'up'} on port {port}"
         server.start("iperf3", "-s", "-1", "-p", str(port), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_for(f"iperf3 in {server.name}", lambda: f":{port:04X} 0" in server.read("/proc/thread-self/net/tcp6"))
         self._process = client.start(
             "iperf3", "-J", "-c", address, "-p", str(port), "-n", str(octets), "-b", str(8 * rate), "-l", "4K", "-w", "16K", *(["-R"] if reverse else []),
             "-i", "0", "--connect-timeout", "60000", stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def is_connected(self) -> bool:
+        """Whether both connections are open: that of data comes after what the other one has settled, with loss a second later."""
+        opened = self._client.run("ss", "-Htn", "state", "established", "dport", "=", f":{self._port}")
+        return len(opened.splitlines()) == CONNECTIONS
 
     @property
     def running(self) -> bool:
