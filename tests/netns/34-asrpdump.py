@@ -23,7 +23,7 @@ from scenarios.base import Options
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dump"))
 import generate  # noqa: E402
 
-_NAME = "asrp-dump"
+_NAME = f"asrp-dump-{os.getpid()}"  # its cases may run at the same time
 _MACS = bytes.fromhex("ffffffffffff020000000001")
 _TAGS = {"untagged": b"", "tagged": bytes.fromhex("81000005"), "tagged twice": bytes.fromhex("88a8000681000005")}
 
