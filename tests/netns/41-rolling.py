@@ -161,10 +161,10 @@ def control(options: Options, expect: support.Expectations) -> None:
         rolling.start()
         rolling.lab.topology.block_messages()
         wave = rolling.begin()
-        rolling.replace_node(1)
+        # Which node has how many is the chance of their ports: the busiest has a third of them at least.
+        rolling.replace_node(max(range(1, _NODES + 1), key=rolling.lab.sessions_on))
         rolling.finish(wave)
-        # How many is the chance of their ports: two to nine were seen.
-        expect.that(len(rolling.lost) > 0,
+        expect.that(len(rolling.lost) >= 0.2 * rolling.total,
                     f"with recovery off one node's replacement loses {len(rolling.lost)} of {rolling.total} sessions")
 
 
