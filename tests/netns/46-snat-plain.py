@@ -21,7 +21,7 @@ from lab.netns import Namespace
 from lab.waiting import wait_for
 from office import SERVER, Office, client_address, echo_request
 from scenarios.base import Options
-from sockets import listener, tcp, udp
+from sockets import connected, listener, tcp, udp
 
 _PORT = 7000
 _PLACE = "slices = 16\n"
@@ -29,15 +29,8 @@ _FEW = "ports_per_client = 64\n"  # four of them in each slice
 
 
 def connection(client: socket.socket, server: socket.socket, family: int = 4, port: int = _PORT) -> socket.socket:
-    """The server's end of a new connection; some octets have gone both ways."""
-    client.connect((SERVER[family], port))
-    accepted, _ = server.accept()
-    accepted.settimeout(support.PATIENCE)
-    client.sendall(b"question")
-    assert accepted.recv(64) == b"question"
-    accepted.sendall(b"answer")
-    assert client.recv(64) == b"answer"
-    return accepted
+    """The server's end of a new connection."""
+    return connected(client, server, (SERVER[family], port))
 
 
 def ports_of(client: int, slice_number: int = 1, each: int = 1024) -> range:

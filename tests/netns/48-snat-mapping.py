@@ -15,7 +15,7 @@ from lab.netns import Namespace
 from lab.waiting import wait_for
 from office import Office
 from scenarios.base import Options
-from sockets import tcp, udp
+from sockets import connected, tcp, udp
 
 _PORT = 7000
 _FIRST, _SECOND = "203.0.113.1", "203.0.113.2"  # two hosts outside, in one namespace
@@ -81,13 +81,8 @@ def shared(space: Namespace, port: int, listens: bool = False) -> socket.socket:
 
 def connects(client: socket.socket, listening: socket.socket, to: Place) -> tuple[socket.socket, Place]:
     """The other end of a new connection, over which something went both ways, and whom it sees."""
-    client.connect(to)
-    end, peer = listening.accept()
-    end.settimeout(support.PATIENCE)
-    client.sendall(b"question")
-    assert end.recv(64) == b"question"
-    end.sendall(b"answer")
-    assert client.recv(64) == b"answer"
+    end = connected(client, listening, to)
+    peer = end.getpeername()
     return end, (peer[0], peer[1])
 
 

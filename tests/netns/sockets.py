@@ -31,3 +31,15 @@ def listener(space: Namespace, family: int = 4, port: int = 0) -> socket.socket:
     out = tcp(space, family, port=port)
     out.listen(64)
     return out
+
+
+def connected(client: socket.socket, listening: socket.socket, to: tuple[str, int]) -> socket.socket:
+    """The other end of a new connection; some octets have gone both ways."""
+    client.connect(to)
+    end, _ = listening.accept()
+    end.settimeout(support.PATIENCE)
+    client.sendall(b"question")
+    assert end.recv(64) == b"question"
+    end.sendall(b"answer")
+    assert client.recv(64) == b"answer"
+    return end
