@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 180
-# cases: daemon messages unused-ports
+# cases: daemon messages unused-ports inside-down
 """What a capture outside of a gateway in ACT mode never shows: a client's own address, an ASRP message, the ASRP port; also while
-the daemon is down, and for packets that carry messages with and without a session. What comes for outside ports that are nobody's
-does not go round between the gateway and its router."""
+the daemon is down, or the link to the clients, and for packets that carry messages with and without a session. What comes for outside
+ports that are nobody's does not go round between the gateway and its router."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ import support
 from lab.waiting import wait_for
 from office import SERVER, Office, client_address, echo_request
 from scenarios.base import Options
+from talks import Server
 
 _PORT = 7000
 _HELLO = struct.pack("!BBBBHBBI", 0, 5, 0, 0, 16, 0, 6, 0x11223344) + bytes(4)  # draft 4.3.1: HS, 16 octets
@@ -173,6 +174,26 @@ def messages(options: Options, expect: support.Expectations) -> None:
         expect.none_of(office.problems(), "no daemon failed")
 
 
+# --- the link to the clients ----------------------------------------------------------------------------------------------
+
+
+def inside_down(options: Options, expect: support.Expectations) -> None:
+    """Without it what is for clients has no way but the blackhole route that docs/act-mode.md asks for."""
+    with Office(options) as office:
+        office.start(1)
+        office.begin_capture()
+        talks = [talk for family in (4, 6) for server in (Server(office, family),) for talk in (server.tcp(1), server.udp(1))]
+        office.gateways[1].ip("link set inside down")
+        for talk in talks:
+            for _ in range(5):
+                talk.say(from_client=False)
+        office.end_capture()
+        spoken = [octets for link, arriving, octets in office.octets() if link == "gateway1" and not arriving]
+        expect.that(len(spoken) >= 5 * len(talks), f"{len(spoken)} packets of servers came to the gateway")
+        expect.none_of(office.leaks(), "and none of them went back, to a client's address")
+        expect.none_of(office.problems(), "no daemon failed")
+
+
 # --- outside ports that are nobody's --------------------------------------------------------------------------------------
 
 
@@ -204,4 +225,4 @@ def unused_ports(options: Options, expect: support.Expectations) -> None:
 
 
 if __name__ == "__main__":
-    support.main({"daemon": daemon, "messages": messages, "unused-ports": unused_ports})
+    support.main({"daemon": daemon, "messages": messages, "unused-ports": unused_ports, "inside-down": inside_down})

@@ -128,8 +128,11 @@ class Office:
             _plain(router, link, gateway, device)
         self.links[self.outer.interface_index(f"gateway{number}")] = f"gateway{number}"
         for family in _FAMILIES:
+            # The last one is for a gateway whose link to the office is down, which would send what is for clients back by its default
+            # route.
             gateway.ip(f"route add default via {_outer_link(number, family)[0]}",
-                       f"route add {CLIENTS[family]} via {_inner_link(number, family)[0]}", family=family)
+                       f"route add {CLIENTS[family]} via {_inner_link(number, family)[0]}",
+                       f"route add blackhole {CLIENTS[family]} metric 9999", family=family)
 
     def out_by(self, number: int) -> None:
         """The clients' packets go out by this gateway."""
