@@ -44,6 +44,10 @@ void Reader::report(std::string_view key, unsigned at, std::string message, bool
 
 void Reader::problem(std::string_view key, std::string message) { report(key, line(key), std::move(message)); }
 void Reader::warning(std::string_view key, std::string message) { report(key, line(key), std::move(message), true); }
+void Reader::bar_start(std::string_view key, std::string message) {
+  warning(key, std::move(message));
+  problems_->list.back().bars_start = true;
+}
 
 const Value* Reader::ask(std::string_view key) {
   if (std::find(asked_.begin(), asked_.end(), key) == asked_.end()) asked_.emplace_back(key);

@@ -79,6 +79,8 @@ class Reader {
 
   void problem(std::string_view key, std::string message);
   void warning(std::string_view key, std::string message);
+  /// A warning about what is well written, but what no daemon runs with.
+  void bar_start(std::string_view key, std::string message);
   /// Reports unknown keys, each with the nearest known one. Call when all keys have been asked for.
   void finish();
 

@@ -86,7 +86,8 @@ void Reader::secret(const std::string& key, SecretKey& out) {
   } else if (out.value == HashKey{}) {
     problem(reported, "is all zeros; draw a key, for example with `" + std::string(kDraw) + "`");
   } else if (is_of_an_example(out.value)) {
-    problem(reported, "is that of the example, which everybody has; draw your own: " + std::string(kDraw));
+    bar_start(reported, "is that of the example, which everybody has, and the daemon does not run with it; draw your own: " +
+                            std::string(kDraw));
   }
 }
 

@@ -75,6 +75,10 @@ std::size_t Problems::errors() const {
   return static_cast<std::size_t>(std::count_if(list.begin(), list.end(), [](const Problem& p) { return !p.is_warning; }));
 }
 
+bool Problems::bar_start() const {
+  return std::any_of(list.begin(), list.end(), [](const Problem& p) { return p.bars_start; });
+}
+
 const Value* Value::find(std::string_view key) const {
   for (const Member& member : members)
     if (member.key == key) return &member.value;

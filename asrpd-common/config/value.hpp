@@ -17,6 +17,7 @@ struct Problem {
   std::string key;  // "services[0].address"; empty for the file as a whole
   std::string message;
   bool is_warning = false;
+  bool bars_start = false;  // a warning: the file is good, but no daemon runs with it
   /// "file:line:key: message"; "file:line: message" and "file: message" where it is about no key, or the whole file.
   [[nodiscard]] std::string to_string() const;
 };
@@ -25,6 +26,7 @@ struct Problem {
 struct Problems {
   std::vector<Problem> list;
   [[nodiscard]] std::size_t errors() const;
+  [[nodiscard]] bool bar_start() const;
 };
 
 struct Member;

@@ -28,9 +28,9 @@ bool has_capabilities(const std::string& command) {
   return !missing;
 }
 
-bool load(const Program& program, const std::string& file) {
+bool load(const Program& program, const std::string& file, bool to_start = false) {
   config::Problems problems;
-  const bool good = program.load(file, problems);
+  const bool good = program.load(file, problems) && !(to_start && problems.bar_start());
   for (const config::Problem& problem : problems.list) std::fprintf(stderr, "%s\n", problem.to_string().c_str());
   return good;
 }
@@ -59,10 +59,11 @@ int serve(const Program& program, const std::string& file) {
 
 int act(const Program& program, const Arguments& arguments) {
   if (arguments.remove_rules) return remove_rules(program, arguments);
-  if (!load(program, arguments.config)) return 1;
+  const bool to_start = !arguments.check_config && !arguments.question && !arguments.print_config;
+  if (!load(program, arguments.config, to_start)) return 1;
+  if (to_start) return serve(program, arguments.config);
   if (arguments.check_config) return 0;
   if (arguments.question) return arguments.question();
-  if (!arguments.print_config) return serve(program, arguments.config);
   std::fputs(program.print().c_str(), stdout);
   return 0;
 }

@@ -15,6 +15,9 @@ using runtime::log_info;
 
 namespace {
 
+/// Behind the name of a file that is good, but says something that no daemon runs with.
+constexpr const char* kBarred = ": no daemon runs with it";
+
 std::string list_of(const std::vector<std::string>& texts) {
   std::string out;
   for (const std::string& text : texts) out += (out.empty() ? "" : ",") + json_quoted(text);
@@ -61,6 +64,7 @@ void Daemon::reload() {
     runtime::log(problem.is_warning ? runtime::LogLevel::warning : runtime::LogLevel::error, "config", problem.to_string());
   }
   if (!next) return fail_reload(count_text(identity_.config_file, problems.errors()));
+  if (problems.bar_start()) return fail_reload(identity_.config_file + kBarred);
   if (!next->rules) return fail_reload(next->rules.error().to_string());
   if (const auto trouble = runtime::configure_log(next->log)) return fail_reload("log: " + *trouble);
   for (const std::string& key : next->waiting) {
@@ -135,6 +139,7 @@ void Daemon::dry_run(const runtime::ControlAnswer& answer) {
   for (const config::Problem& problem : problems.list) texts.push_back(problem.to_string());
   if (!next)
     return answer.refuse(count_text(identity_.config_file, problems.errors()), "\"kind\":\"config\"," + problems_of(texts));
+  if (problems.bar_start()) return answer.refuse(identity_.config_file + kBarred, "\"kind\":\"config\"," + problems_of(texts));
   if (!next->rules) return answer.refuse(next->rules.error().to_string(), "\"kind\":\"config\"," + problems_of(texts));
   answer.stream(problems_of(texts),
                 runtime::lines_of_thread(loop_,

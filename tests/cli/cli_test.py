@@ -95,6 +95,15 @@ class Daemons(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(str(file), done.stderr)
 
+    def test_the_keys_of_the_example_pass_the_check_and_start_nothing(self) -> None:
+        for file in ("node.toml", "node-nat.toml"):
+            path = str(ROOT / "packaging" / "examples" / file)
+            for check, status in (("--check-config",), 0), ((), 1):
+                done = run(DAEMONS["node"], "--config", path, *check)
+                self.assertEqual(done.returncode, status)
+                self.assertEqual(done.stderr.count("warning: is that of the example"), 2, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 2)
+
     def test_print_config_reads_back_the_same(self) -> None:
         os.chmod(FIXTURES / "placement.key", 0o600)
         for file in sorted(FIXTURES.glob("good.*.toml")):

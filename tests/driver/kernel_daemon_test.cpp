@@ -59,6 +59,7 @@ class Idle final : public frame::Daemon {
       return std::nullopt;
     }
     const int next = next_port;
+    if (next == 14) problems.list.push_back({file, 1, "port", "is that of the example", true, true});
     if (next == 82) {  // the file changes while it is being put into force
       next_port = 83;
       raise(SIGHUP);
@@ -154,8 +155,17 @@ TEST_CASE("frame: a reload is all or nothing, and one that came during another f
     };
   };
   const auto wait = [] {};  // the signal takes a turn of the loop to arrive
-  daemon.steps = {reload_to(81), wait, wait,       expect(81),    reload_to(0), wait, wait, expect(81), reload_to(13),
-                  wait,          wait, expect(81), reload_to(82), wait,         wait, wait, expect(83), [] { raise(SIGTERM); }};
+  daemon.steps = {reload_to(81), wait,
+                  wait,          expect(81),
+                  reload_to(0),  wait,
+                  wait,          expect(81),
+                  reload_to(13), wait,
+                  wait,          expect(81),
+                  reload_to(14), wait,
+                  wait,          expect(81),
+                  reload_to(82), wait,
+                  wait,          wait,
+                  expect(83),    [] { raise(SIGTERM); }};
   daemon.run();
   CHECK(daemon.port() == 83);
   CHECK(daemon.adopted == std::vector<int>{81, 82, 83});
