@@ -249,7 +249,7 @@ class ReleaseCheck(unittest.TestCase):
     """packaging/release-check over a repository whose parts do nothing but succeed, or fail."""
 
     PARTS = ("tools/dev/install-packages", "packaging/try-packages", "packaging/deb/try-guide", "packaging/container/try", "demo/run",
-             "demo/mininet/lb.py", "tests/run")
+             "demo/mininet/lb.py", "demo/mininet/snat.py", "tests/run")
     BUILDS = {"packaging/deb/build": ("a_1.deb", "a_1.changes"), "packaging/rpm/build": ("a-1.rpm", "asrp.spec")}
 
     def setUp(self):
@@ -284,7 +284,7 @@ class ReleaseCheck(unittest.TestCase):
         done = self.check()
         self.assertEqual(self.failed(done), [], done.stdout)
         self.assertEqual(done.returncode, 0)
-        self.assertIn("15 parts passed, 0 failed", done.stdout)
+        self.assertIn("17 parts passed, 0 failed", done.stdout)
 
     def test_a_part_that_fails_is_told_at_the_end_and_does_not_keep_others_from_running(self):
         self.script(self.tree / "packaging/deb/try-guide", "echo what was wrong; exit 1")
@@ -292,7 +292,7 @@ class ReleaseCheck(unittest.TestCase):
         self.assertEqual(self.failed(done), ["guide in fresh systems"])
         self.assertEqual(done.returncode, 1)
         self.assertIn("what was wrong", done.stdout)
-        self.assertIn("14 parts passed, 1 failed", done.stdout)
+        self.assertIn("16 parts passed, 1 failed", done.stdout)
 
     def test_other_octets_and_a_word_of_lintian_are_failures(self):
         self.script(self.tree / "packaging/rpm/build", 'mkdir -p "$1"; echo "$1" >"$1/a-1.rpm"; touch "$1/asrp.spec"')
