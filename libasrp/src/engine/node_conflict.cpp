@@ -57,6 +57,7 @@ bool NodeEngine::Impl::keep_attempt(TimePoint now, const Install& install, bool 
   attempt.tuples = install.flow.tuples;
   attempt.packet = handle;
   attempt.tries = install.tries;
+  attempt.refusals = install.refusals;
   attempt.tried = static_cast<RankSet>(install.tried | refused);
   attempt.ack_wanted = install.ack_wanted;
   attempt.apart = install.plan == NsPlan::standalone;
@@ -123,10 +124,11 @@ void NodeEngine::Impl::next_mapping(TimePoint now, std::uint32_t slot, const Ser
   install.origin = Origin::next_mapping;
   install.service = &service;
   install.tries = static_cast<std::uint16_t>(attempt.tries + 1);
+  install.refusals = static_cast<std::uint16_t>(attempt.refusals + 1);
   install.tried = attempt.tried;
   install.ack_wanted = attempt.ack_wanted;
   install.no_inline = attempt.apart;
-  bool has_server = install.tries <= kMaxMappingTries;
+  bool has_server = install.refusals < kMaxMappingTries;
   if (has_server && service.rule.full_nat) {
     const auto same = service.backend_at(attempt.tuples.server_side.dst);
     has_server = same.has_value();

@@ -68,9 +68,10 @@ struct NodeEngine::Impl {
     Origin origin = Origin::first_packet;
     const ServiceState* service = nullptr;
     Holder* holder = nullptr;
-    RankSet tried = 0;        // servers of the query list that did not do
-    std::uint16_t tries = 1;  // mappings tried
-    bool replaced = false;    // an entry in the way was removed once
+    RankSet tried = 0;           // servers of the query list that did not do
+    std::uint16_t tries = 1;     // mappings tried
+    std::uint16_t refusals = 0;  // of them by NC
+    bool replaced = false;       // an entry in the way was removed once
     bool done = false;
     bool existing = false;                 // the entry was there before
     FlowMark entry_mark = FlowMark::none;  // of the entry that was there

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The seam between the modes: whose packets are ours, which sessions may exist, who has their backups, and what to do when a
 // mapping is taken. Bursts, recoveries, answers and timers ask here and know no mode.
+#include <algorithm>
+
 #include "engine/node_impl.hpp"
 
 namespace asrp::engine {
@@ -69,7 +71,7 @@ NodeCounter NodeEngine::Impl::next_try(TimePoint now, Install& install) {
   if (install.is_act()) return act_next_port(now, install);
   if (!install.service->rule.full_nat) {
     if (!choose_another(now, install)) return Counter::drops_mapping;
-  } else if (install.tries++ >= kMaxMappingTries) {
+  } else if (install.tries++ >= std::min<std::uint64_t>(install.service->rule.range.size(), kMaxFullNatTries)) {
     return Counter::drops_mapping;
   }
   choose_mapping(install);

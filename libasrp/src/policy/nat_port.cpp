@@ -38,12 +38,11 @@ Endpoint NatRange::at(const Tuple& client_side, std::size_t attempt) const {
   HashInput input(HashUse::nat_port);
   input.u8(static_cast<std::uint8_t>(client_side.protocol));
   input.tuple(client_side);
-  const std::uint64_t ports = std::uint64_t{last_port_} - first_port_ + 1;
-  const std::uint64_t total = ports * addresses_.size();
+  const std::uint64_t total = size();
   const std::uint64_t hash = input.hash(key_);
   std::uint64_t index = hash % total;
   if (attempt != 0 && total > 1) index = (index + attempt % total * stride(hash / total, total)) % total;
-  return {addresses_[index / ports], static_cast<std::uint16_t>(first_port_ + index % ports)};
+  return {addresses_[index / ports()], static_cast<std::uint16_t>(first_port_ + index % ports())};
 }
 
 }  // namespace asrp::policy

@@ -65,6 +65,26 @@ TEST_CASE("eight mappings in all, then the packet is given up") {
   CHECK(s.engine.gauges().held_octets == 0);
 }
 
+TEST_CASE("ports that are taken at this node are not of the eight, and are passed over") {
+  constexpr std::size_t kTaken = 20;
+  NodeScript s(full_nat_options());
+  wire::Message ns = start(s);
+  const Tuple client = ns.st1;
+  for (std::size_t i = 1; i <= kTaken; ++i) {
+    s.flows.add({{{address("203.0.113.50"), static_cast<std::uint16_t>(i)}, endpoint(kVip), Protocol::tcp},
+                 {mapping_of(client, i), ns.st2.dst, Protocol::tcp}});
+  }
+  for (std::size_t refused = 1; refused < 8; ++refused) {
+    const auto outs = s.message(holder_of(ns), kNode, nc_to(ns));
+    REQUIRE(kinds(outs) == "send_flow");
+    ns = carried_by(outs[0].octets)->message;
+    CHECK(ns.st2.src == mapping_of(client, kTaken + refused));
+  }
+  CHECK(s.message(holder_of(ns), kNode, nc_to(ns)).empty());
+  CHECK(s.counter(NodeCounter::conflicts_local) == kTaken);
+  CHECK(s.counter(NodeCounter::drops_mapping) == 1);
+}
+
 TEST_CASE("an NC acts only on a kept attempt whose cookie and mapping match [spec 4.3.2-3]") {
   NodeScript s(full_nat_options());
   const wire::Message ns = start(s);

@@ -80,7 +80,25 @@ TEST_CASE("full NAT: a port that another session here has is passed over without
   CHECK(s.counter(NodeCounter::conflicts_local) == 1);
 }
 
-TEST_CASE("full NAT: eight taken ports and the SYN is dropped") {
+TEST_CASE("full NAT: 64 taken ports and the SYN is dropped, also of a larger range") {
+  NodeScript s(full_nat_options());
+  s.packet(Tap::first, syn());
+  const TuplePair mine = s.flows.entries.at(0).tuples;
+  s.flows.entries.clear();
+  s.flows.installed.clear();
+  std::size_t tries = 64;
+  SUBCASE("all are taken") {}
+  SUBCASE("but the last one tried") { --tries; }
+  for (std::size_t i = 0; i < tries; ++i) {
+    s.flows.add({{{address("203.0.113.50"), static_cast<std::uint16_t>(1 + i)}, endpoint(kVip), Protocol::tcp},
+                 {mapping_of(mine.client_side, i), mine.server_side.dst, Protocol::tcp}});
+  }
+  CHECK(kinds(s.packet(Tap::first, syn(kClient, 2000))) == (tries == 64 ? "drop" : "replace"));
+  CHECK(s.counter(NodeCounter::conflicts_local) == tries);
+  CHECK(s.counter(NodeCounter::drops_mapping) == (tries == 64 ? 1 : 0));
+}
+
+TEST_CASE("full NAT: a range of eight ports, all taken, and the SYN is dropped") {
   auto options = full_nat_options();
   options.services[0].full_nat.first_port = 2000;
   options.services[0].full_nat.last_port = 2007;

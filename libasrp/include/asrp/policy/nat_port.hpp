@@ -20,11 +20,15 @@ class NatRange {
 
   [[nodiscard]] bool empty() const { return addresses_.empty(); }
   [[nodiscard]] bool contains(const Endpoint& outside) const;
+  /// How many mappings there are: ports of all addresses. 0 if it is empty.
+  [[nodiscard]] std::uint64_t size() const { return ports() * addresses_.size(); }
   /// The mapping of a flow at its `attempt`-th try, from 0: hashed, then a hashed stride further each time, over all addresses
   /// and ports of the range before one comes again. Precondition: not empty.
   [[nodiscard]] Endpoint at(const Tuple& client_side, std::size_t attempt) const;
 
  private:
+  [[nodiscard]] std::uint64_t ports() const { return std::uint64_t{last_port_} + 1 - first_port_; }
+
   HashKey key_{};
   std::vector<IpAddress> addresses_;
   std::uint16_t first_port_ = 1;

@@ -78,11 +78,12 @@ struct Attempt {
   TuplePair tuples;
   PacketPool::Handle packet = PacketPool::kNone;
   TimePoint due;
-  std::uint16_t tries = 1;
-  std::uint16_t tried = 0;  // ranks of the query list whose servers have refused, a bit for each
-  bool ack_wanted = false;  // its NS had F-NA
-  bool apart = false;       // its NS did not travel inside the packet
-  bool held = false;        // the packet itself, not a copy: it goes on when the holder has confirmed the mapping
+  std::uint16_t tries = 1;     // mappings
+  std::uint16_t refusals = 0;  // of them by NC
+  std::uint16_t tried = 0;     // ranks of the query list whose servers have refused, a bit for each
+  bool ack_wanted = false;     // its NS had F-NA
+  bool apart = false;          // its NS did not travel inside the packet
+  bool held = false;           // the packet itself, not a copy: it goes on when the holder has confirmed the mapping
 };
 
 }  // namespace asrp::session
