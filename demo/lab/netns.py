@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import os
 import signal
 import socket
+import struct
 import subprocess
 from contextlib import contextmanager
 from typing import IO, Any, Iterator, Mapping, Optional, Sequence, Union
@@ -14,6 +16,7 @@ from typing import IO, Any, Iterator, Mapping, Optional, Sequence, Union
 from lab.waiting import wait_for
 
 CLONE_NEWNET = 0x40000000
+_SIOCGIFHWADDR = 0x8927
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -117,6 +120,10 @@ class Namespace:
     def interface_index(self, device: str) -> int:
         with self.entered():
             return socket.if_nametoindex(device)
+
+    def hardware_address(self, device: str) -> str:
+        with self.entered(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+            return fcntl.ioctl(any_socket, _SIOCGIFHWADDR, struct.pack("16s24x", device.encode()))[18:24].hex(":")
 
     def flush_sessions(self) -> None:
         """Empties the conntrack table."""

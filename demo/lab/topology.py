@@ -102,6 +102,10 @@ class Topology:
             other.ip(f"addr add {theirs}/{length} dev {device}{nodad}")
         router.ip(f"link set {link} up")
         other.ip(f"link set {device} up")
+        # As a routing protocol's session would have it. Of a next-hop group the kernel passes over who has no known neighbour yet, and
+        # packets of one flow would take two nodes.
+        hardware = other.hardware_address(device)
+        router.ip(*(f"neigh replace {plan.link(role, number, family)[1]} lladdr {hardware} dev {link} nud reachable" for family in FAMILIES))
         if not self.shape.offloads:
             for space, interface in ((router, link), (other, device)):
                 space.run("ethtool", "-K", interface, "tx", "off", "rx", "off", "gso", "off", "gro", "off", "tso", "off")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # limit: 120
-# cases: gateways-4 asymmetric-6 control
+# cases: gateways-4 asymmetric-6 control neighbours
 """The demo's office behind gateways holds, in both families, also where packets leave and come back by different gateways, and every
 packet on every link is as it must be. Without holders sessions are lost, or the demo would prove nothing."""
 
@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import support
+from lab import plan
+from lab.ground import OFFICE
+from lab.topology import Shape
 from scenarios import snat, snat_asymmetric
-from scenarios.base import Options, Scenario
+from scenarios.base import Lab, Options, Scenario
 from screen.show import Show
 
 
@@ -32,9 +35,23 @@ def control(options: Options, expect: support.Expectations) -> None:
     expect.that(result.messages.get("NS", 0) == 0 and result.messages.get("RS", 0) == 0, "no backup was made, and none restored")
 
 
+def neighbours(options: Options, expect: support.Expectations) -> None:
+    """From the first packet on the routers know all gateways: one that isn't known yet is passed over, and an HS and its SYN, a few
+    microseconds apart, would take two of them."""
+    shape = Shape(clients=1, nodes=3, servers=1, ground=OFFICE)
+    with Lab(options, shape, [], []) as lab:
+        lab.start()
+        for router, role in ((lab.topology.edge, "up"), (lab.topology.core, "down")):
+            for family in (4, 6):
+                known = router.run("ip", f"-{family}", "neigh", "show", "nud", "reachable", "nud", "stale", "nud", "delay").split()
+                unknown = [n for n in lab.topology.nodes if plan.link(role, n, family)[1] not in known]
+                expect.none_of([f"gateway {n}" for n in unknown], f"a router knows its gateways, IPv{family}")
+
+
 if __name__ == "__main__":
     support.main({
         "gateways-4": variant(snat.run, 4),
         "asymmetric-6": variant(snat_asymmetric.run, 6),
         "control": control,
+        "neighbours": neighbours,
     })
