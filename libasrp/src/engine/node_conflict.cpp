@@ -131,7 +131,7 @@ void NodeEngine::Impl::next_mapping(TimePoint now, std::uint32_t slot, const Ser
   bool has_server = install.refusals < kMaxMappingTries;
   if (has_server && service.rule.full_nat) {
     const auto same = service.backend_at(attempt.tuples.server_side.dst);
-    has_server = same.has_value();
+    has_server = same.has_value() && install.tries <= most_ports(service);
     if (same) use_server(install, service.options->backends[*same]);
   } else if (has_server) {
     has_server = choose_another(now, install);

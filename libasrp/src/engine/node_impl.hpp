@@ -170,6 +170,8 @@ struct NodeEngine::Impl {
   [[nodiscard]] static bool chooses_port(const Install& install);
   /// Whether a first packet's session, which is there, goes on with it.
   [[nodiscard]] bool continues(const Install& install, const FlowEntry& entry) const;
+  /// Of full NAT: how many ports are tried for one session.
+  [[nodiscard]] static std::uint64_t most_ports(const ServiceState& service);
   /// Another mapping, after the last one was taken; or why there is none.
   [[nodiscard]] Counter next_try(TimePoint now, Install& install);
   /// What a holder tells is about the packet that it was asked for.

@@ -67,11 +67,15 @@ bool NodeEngine::Impl::continues(const Install& install, const FlowEntry& entry)
   return goes_on_by(*install.service, entry);
 }
 
+std::uint64_t NodeEngine::Impl::most_ports(const ServiceState& service) {
+  return std::min<std::uint64_t>(service.rule.range.size(), kMaxFullNatTries);
+}
+
 NodeCounter NodeEngine::Impl::next_try(TimePoint now, Install& install) {
   if (install.is_act()) return act_next_port(now, install);
   if (!install.service->rule.full_nat) {
     if (!choose_another(now, install)) return Counter::drops_mapping;
-  } else if (install.tries++ >= std::min<std::uint64_t>(install.service->rule.range.size(), kMaxFullNatTries)) {
+  } else if (++install.tries > most_ports(*install.service)) {
     return Counter::drops_mapping;
   }
   choose_mapping(install);

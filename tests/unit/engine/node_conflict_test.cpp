@@ -65,6 +65,23 @@ TEST_CASE("eight mappings in all, then the packet is given up") {
   CHECK(s.engine.gauges().held_octets == 0);
 }
 
+TEST_CASE("of a range of three ports each is asked for once") {
+  auto options = full_nat_options();
+  options.services[0].full_nat.first_port = 2000;
+  options.services[0].full_nat.last_port = 2002;
+  NodeScript s(options);
+  wire::Message ns = start(s);
+  std::set<std::uint16_t> ports{ns.st2.src.port};
+  for (int tries = 2; tries <= 3; ++tries) {
+    const auto outs = s.message(holder_of(ns), kNode, nc_to(ns));
+    REQUIRE(kinds(outs) == "send_flow");
+    ns = carried_by(outs[0].octets)->message;
+    CHECK(ports.insert(ns.st2.src.port).second);
+  }
+  CHECK(s.message(holder_of(ns), kNode, nc_to(ns)).empty());
+  CHECK(s.counter(NodeCounter::drops_mapping) == 1);
+}
+
 TEST_CASE("ports that are taken at this node are not of the eight, and are passed over") {
   constexpr std::size_t kTaken = 20;
   NodeScript s(full_nat_options());

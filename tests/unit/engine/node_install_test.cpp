@@ -14,6 +14,15 @@ constexpr const char* kNode = "192.0.2.10";
 
 Buffer syn(std::string_view client = kClient, std::uint32_t seq = 1000) { return tcp(client, kVip).syn().seq(seq).build(); }
 
+/// The session that a SYN makes; it is not in the table any more.
+TuplePair forgotten(NodeScript& s) {
+  s.packet(Tap::first, syn());
+  const TuplePair made = s.flows.entries.at(0).tuples;
+  s.flows.entries.clear();
+  s.flows.installed.clear();
+  return made;
+}
+
 }  // namespace
 
 TEST_CASE("a burst is one call to the table, verdicts in the order of the packets") {
@@ -64,10 +73,7 @@ TEST_CASE("an entry that is closing, or whose server is not usable any more, mak
 
 TEST_CASE("full NAT: a port that another session here has is passed over without a message") {
   NodeScript s(full_nat_options());
-  s.packet(Tap::first, syn());
-  const TuplePair mine = s.flows.entries.at(0).tuples;
-  s.flows.entries.clear();
-  s.flows.installed.clear();
+  const TuplePair mine = forgotten(s);
   TuplePair other = mine;
   other.client_side.src = endpoint("203.0.113.99:9");
   s.flows.add(other);
@@ -82,10 +88,7 @@ TEST_CASE("full NAT: a port that another session here has is passed over without
 
 TEST_CASE("full NAT: 64 taken ports and the SYN is dropped, also of a larger range") {
   NodeScript s(full_nat_options());
-  s.packet(Tap::first, syn());
-  const TuplePair mine = s.flows.entries.at(0).tuples;
-  s.flows.entries.clear();
-  s.flows.installed.clear();
+  const TuplePair mine = forgotten(s);
   std::size_t tries = 64;
   SUBCASE("all are taken") {}
   SUBCASE("but the last one tried") { --tries; }
