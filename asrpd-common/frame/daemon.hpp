@@ -133,6 +133,8 @@ class Daemon {
   std::string metrics_text() const;
   Outcome open_rules();
   void reload();
+  /// Why what was read cannot come into force, if it cannot.
+  [[nodiscard]] std::optional<std::string> refusal(const std::optional<Next>& next, const config::Problems& problems) const;
   void end_reload(const Next& next, const Outcome& rules);
   void fail_reload(const std::string& why);
   void reload_if_wanted_again();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 // Reload: all or nothing, and the same read and checked without doing it.
+#include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "config/diff.hpp"
@@ -14,9 +16,6 @@ using runtime::log_error;
 using runtime::log_info;
 
 namespace {
-
-/// Behind the name of a file that is good, but says something that no daemon runs with.
-constexpr const char* kBarred = ": no daemon runs with it";
 
 std::string list_of(const std::vector<std::string>& texts) {
   std::string out;
@@ -48,6 +47,13 @@ std::string count_text(const std::string& file, std::size_t errors) {
 
 }  // namespace
 
+std::optional<std::string> Daemon::refusal(const std::optional<Next>& next, const config::Problems& problems) const {
+  if (!next) return count_text(identity_.config_file, problems.errors());
+  if (problems.bar_start()) return identity_.config_file + ": no daemon runs with it";
+  if (!next->rules) return next->rules.error().to_string();
+  return std::nullopt;
+}
+
 /// The rules come first and in another thread: packets go on meanwhile under the old configuration.
 void Daemon::reload() {
   if (reloading_) {
@@ -63,9 +69,7 @@ void Daemon::reload() {
     reload_problems_.push_back(problem.to_string());
     runtime::log(problem.is_warning ? runtime::LogLevel::warning : runtime::LogLevel::error, "config", problem.to_string());
   }
-  if (!next) return fail_reload(count_text(identity_.config_file, problems.errors()));
-  if (problems.bar_start()) return fail_reload(identity_.config_file + kBarred);
-  if (!next->rules) return fail_reload(next->rules.error().to_string());
+  if (const auto why = refusal(next, problems)) return fail_reload(*why);
   if (const auto trouble = runtime::configure_log(next->log)) return fail_reload("log: " + *trouble);
   for (const std::string& key : next->waiting) {
     reload_problems_.push_back(key + " has changed; it takes effect at the next start");
@@ -137,10 +141,7 @@ void Daemon::dry_run(const runtime::ControlAnswer& answer) {
   const auto next = read_next(identity_.config_file, problems);
   std::vector<std::string> texts;
   for (const config::Problem& problem : problems.list) texts.push_back(problem.to_string());
-  if (!next)
-    return answer.refuse(count_text(identity_.config_file, problems.errors()), "\"kind\":\"config\"," + problems_of(texts));
-  if (problems.bar_start()) return answer.refuse(identity_.config_file + kBarred, "\"kind\":\"config\"," + problems_of(texts));
-  if (!next->rules) return answer.refuse(next->rules.error().to_string(), "\"kind\":\"config\"," + problems_of(texts));
+  if (const auto why = refusal(next, problems)) return answer.refuse(*why, "\"kind\":\"config\"," + problems_of(texts));
   answer.stream(problems_of(texts),
                 runtime::lines_of_thread(loop_,
                                          [config = next->texts(), consequences = next->consequences](runtime::LineSink& sink) {
